@@ -49,7 +49,7 @@ int run(const std::vector<std::string>& args, std::istream& in, std::ostream& ou
       console.error(internal_error(error));
     }
   } catch (...) {
-    // Nothing can be said any more.
+    // Not even the error could be written.
   }
   log::set_up(err, {});
   return code;

@@ -23,7 +23,7 @@ std::vector<std::string> long_names(const CLI::App* app) {
   return names;
 }
 
-// The one list of commands; the help is made from it.
+// The only list of commands; the help is made from it.
 struct Row {
   const char* name;
   const char* headline;  // the first sentence of its description
@@ -37,44 +37,43 @@ constexpr Row kCommands[] = {
     {"render", "Draw a model, or write a graph collection in another format or after graph passes.",
      make_render_command},
     {"diff",
-     "Tell what differs between two models: modules, parameters, weights, nodes and their arguments, "
+     "Show the differences between two models: modules, parameters, weights, nodes and their arguments, "
      "shapes, order of use, costs and guards.",
      make_diff_command},
     {"order", "Show in which order a model uses its modules and parameters.", make_order_command},
     {"extract",
-     "Make a part of a model a collection of its own: a call of a module, or all nodes that lead from "
-     "some nodes to others.",
+     "Write a part of a model as a graph collection of its own: a call of a module, or all nodes that lead "
+     "from some nodes to others.",
      make_extract_command},
     {"convert",
-     "Make a program of torch.export (.pt2) of a TorchScript archive, without torch: "
-     "torch.export.load takes it, and what compiles such programs.",
+     "Convert a TorchScript archive to a torch.export program (.pt2), without torch; torch.export.load and "
+     "compilers of such programs read it.",
      make_convert_command},
     {"why",
-     "Tell why modules failed to trace and what helps: each option is tried before it is told, alone "
-     "and with others.",
+     "Explain why modules failed to trace and which options help; each suggested option has been tried, "
+     "alone and with others.",
      make_why_command},
     {"check",
-     "Hold a model to rules, for CI: tell every place that breaks one, with its source line, and give "
-     "exit code 1 if one of severity error is broken.",
+     "Check a model against rules, for CI: report every place that breaks a rule, with its source line, and "
+     "exit with code 1 if a rule of severity error is broken.",
      make_check_command},
     {"catalog",
-     "Read many models into one SQLite database: a row for each model, module, parameter, graph, "
-     "node, edge, operator and failure (docs/how-to/catalog.md), so that a question about all of them is one "
-     "SQL statement.",
+     "Read many models into one SQLite database: a row for each model, module, parameter, graph, node, "
+     "edge, operator and failure (docs/how-to/catalog.md), so that a question about all of them is one SQL "
+     "statement.",
      make_catalog_command},
-    {"query", "Ask a catalog of models a question in SQL, of SQLite's dialect.", make_query_command},
+    {"query", "Run an SQL query (SQLite's dialect) on a catalog of models.", make_query_command},
     {"verify",
-     "Run the model, and the graph that was traced of it, on the same inputs, and say whether they "
-     "give the same, bit for bit; if not, at which node that begins.",
+     "Run the model and its traced graph on the same inputs, and report whether the results are equal, bit "
+     "for bit; if not, the first node that differs.",
      make_verify_command},
-    {"schema", "Print a JSON schema: of what fxtrace writes as JSON, and of the files that it reads.",
-     make_schema_command}};
+    {"schema", "Print the JSON schema of a format that fxtrace writes or reads.", make_schema_command}};
 
 bool is_command(std::string_view word) {
   return std::ranges::any_of(kCommands, [&](const Row& row) { return word == row.name; });
 }
 
-// Returns whether the first word is a file, or cannot be a command: `fxtrace FILE` means `fxtrace summary
+// Returns whether the first argument is a file, or cannot be a command: `fxtrace FILE` means `fxtrace summary
 // FILE`.
 bool is_file_without_command(const std::vector<std::string>& args) {
   if (args.empty()) return false;
@@ -96,7 +95,8 @@ void check_command(const std::vector<std::string>& args) {
   throw usage_error("unknown command '" + first + "'" + did_you_mean(first, names), {hint});
 }
 
-// `fxtrace help trace` and `fxtrace version`, as other programs have them, where no file is called so.
+// Rewrites `fxtrace help trace` and `fxtrace version` to options, as other programs understand them, unless
+// there is a file of that name.
 void read_as_options(std::vector<std::string>& args) {
   std::error_code ignored;
   if (args.empty() || std::filesystem::exists(args.front(), ignored)) return;
@@ -110,7 +110,8 @@ constexpr const char* kVersion = "fxtrace " FXTRACE_VERSION;
 
 bool is_version(const std::string& word) { return word == "--version" || word == "-V"; }
 
-// `fxtrace --version --json`; no command follows, so the two are no options of one.
+// Returns whether the arguments are `--version --json`; no command follows, so the two are not options of
+// one.
 bool asks_for_build(const std::vector<std::string>& args) {
   return args.size() == 2 && std::ranges::count_if(args, is_version) == 1 &&
          std::ranges::count(args, "--json") == 1;
@@ -128,7 +129,8 @@ CommandLine::CommandLine(std::string_view only)
       "  fxtrace inspect model.pt\n");
   app_.set_help_flag("-h,--help", "show this help");
   app_.set_version_flag("-V,--version", kVersion,
-                        "show the version; with --json what was built, how, and which walls hold here");
+                        "show the version; with --json the build, its features, and the sandbox mechanisms "
+                        "that work here");
   app_.require_subcommand(1);
   for (const Row& row : kCommands) {
     const bool is_made = only.empty() || only == row.name;
@@ -179,7 +181,7 @@ const CLI::App* CommandLine::chosen() const {
 }
 
 Error CommandLine::wrong_usage(const CLI::ParseError& error) const {
-  // What stands before the command is its own affair.
+  // If something unknown stands before the command, the error is about fxtrace itself.
   const CLI::App* app = app_.remaining(false).empty() ? chosen() : &app_;
   const std::string hint =
       (app == &app_ ? "fxtrace" : "fxtrace " + app->get_name()) + " --help shows the options";
@@ -190,7 +192,7 @@ Error CommandLine::wrong_usage(const CLI::ParseError& error) const {
     }
     return unknown_option(left.substr(0, left.find('=')), app, hint);
   }
-  // CLI11's words for an option without its value: "--leaf: 1 required RULE missing".
+  // CLI11 says "--leaf: 1 required RULE missing" for an option without its value.
   std::string message = error.what();
   constexpr std::string_view kRequired = ": 1 required ";
   constexpr std::string_view kMissing = " missing";
@@ -204,7 +206,7 @@ Error CommandLine::wrong_usage(const CLI::ParseError& error) const {
 
 Error CommandLine::unknown_option(const std::string& name, const CLI::App* app,
                                   const std::string& hint) const {
-  // "-output" is meant to be "--output".
+  // "-output" was probably meant to be "--output".
   const std::string long_name = name.starts_with("--") || name.size() == 2 ? name : "-" + name;
   const CommandLine all;
   for (const auto& [other, run] : all.commands_) {

@@ -35,7 +35,7 @@ OptionText describe(const CLI::Option& option) {
   }
   for (const auto& name : option.get_snames()) text.names.push_back("-" + name);
   for (const auto& name : option.get_lnames()) text.names.push_back("--" + name);
-  // Without a value (a flag) there is no type.
+  // A flag takes no value, so it has no type.
   if (option.get_type_size() == 0 || option.get_type_name().empty()) return text;
   text.value = option.get_type_name();
   text.is_file = text.value == "FILE" || text.value == "LIB";

@@ -14,11 +14,10 @@ struct OptionText {
   std::vector<std::string> names;  // "-o", "--output"; for an argument just its name: "MODEL"
   std::string value;               // "NAME=SPEC"; empty: a flag
   std::string help;
-  // Possible values.
   std::vector<std::string> choices;
   bool is_file = false;
   bool is_repeatable = false;
-  bool is_optional = false;  // of an argument
+  bool is_optional = false;  // only for an argument
 };
 
 struct OptionGroupText {

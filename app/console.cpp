@@ -14,7 +14,7 @@
 namespace fxtrace::cli {
 namespace {
 
-// As COLUMNS says, else the terminal.
+// Returns the width from COLUMNS, else that of the terminal.
 std::optional<std::size_t> terminal_width() {
   if (const char* columns = std::getenv("COLUMNS")) {
     if (const auto width = number_in<std::size_t>(columns); width.value_or(0) > 0) return width;

@@ -1,4 +1,4 @@
-// The streams of one run, and the format of messages on stderr.
+// The console: the streams of one run, and the format of messages on stderr.
 #pragma once
 
 #include <cstddef>
@@ -30,14 +30,14 @@ class Console {
   std::ostream& err() { return err_; }
   bool colour() const { return colour_; }  // stderr is a terminal and NO_COLOR is not set
   bool out_is_terminal() const { return out_is_terminal_; }
-  // For stdout: whether it is a terminal and NO_COLOR is not set; and its number of columns, any if it is not
-  // a terminal.
+  // Whether stdout is a terminal and NO_COLOR is not set, and the number of its columns; any width if it is
+  // not a terminal.
   bool out_colour() const { return out_colour_; }
   std::size_t out_width() const { return out_width_; }
-  // Whether this process is fxtrace itself, and the streams are those of the process.
+  // Whether this process is fxtrace itself (not a test), and the streams are those of the process.
   bool owns_process() const { return owns_process_; }
 
-  // Takes down a file that was read besides the models, as rules: no output replaces it.
+  // Records a file that was read besides the models, such as rules: no output may replace it.
   void has_read(const std::string& name);
   struct ReadFile {
     std::string name;

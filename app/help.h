@@ -7,7 +7,7 @@
 
 namespace fxtrace::cli {
 
-// Formats `app`: its footer is the example.  For all commands of an app, set once at the top.
+// Formats the help of `app`; its footer is the example.  To be set once, at the top-level app.
 std::string format_help(const CLI::App* app);
 
 }  // namespace fxtrace::cli

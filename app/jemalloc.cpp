@@ -1,4 +1,4 @@
-// What the program sets of jemalloc, where it is linked to it (cmake/Dependencies.cmake).
+// The settings of jemalloc, in builds that link it (cmake/Dependencies.cmake).
 #include <cstddef>
 #include <string_view>
 
@@ -9,12 +9,12 @@
 #include "app/commands/command.h"
 
 extern "C" {
-// jemalloc reads it before anything else.  One arena, as there is one thread.
+// jemalloc reads this before anything else.  One arena is enough, as there is one thread.
 extern const char* malloc_conf;
 const char* malloc_conf = "narenas:1";
 int mallctl(const char* name, void* old, std::size_t* old_size, void* value, std::size_t size);
 
-// jemalloc's extent_hooks_t: how an arena gets its memory of the system, in pieces that grow from 2 MiB on.
+// jemalloc's extent_hooks_t: how an arena gets its memory from the system, in pieces that grow from 2 MiB on.
 struct ExtentHooks {
   void* (*allocate)(ExtentHooks* hooks, void* address, std::size_t size, std::size_t alignment, bool* zero,
                     bool* commit, unsigned arena);
@@ -27,8 +27,9 @@ namespace {
 ExtentHooks* g_default_hooks = nullptr;
 ExtentHooks g_hooks{};
 
-// Asks for large pages for all but the first pieces: otherwise a third of the time of a large trace goes to
-// faults, one for each 4 KiB.  To clear a large page takes longer than a small trace needs in all.
+// Asks for huge pages for all but the first pieces: otherwise a third of the time of a large trace goes to
+// page faults, one for each 4 KiB.  The first pieces stay as they are, since clearing a huge page takes
+// longer than a small trace in all.
 void* allocate(ExtentHooks*, void* address, std::size_t size, std::size_t alignment, bool* zero, bool* commit,
                unsigned arena) {
   constexpr std::size_t kFirst = std::size_t{2} << 20;
@@ -38,7 +39,7 @@ void* allocate(ExtentHooks*, void* address, std::size_t size, std::size_t alignm
 }
 
 void use_large_pages() {
-  constexpr const char* kHooks = "arena.0.extent_hooks";  // a pointer to them
+  constexpr const char* kHooks = "arena.0.extent_hooks";  // the control name of a pointer to the hooks
   std::size_t size = sizeof(void*);
   if (mallctl(kHooks, static_cast<void*>(&g_default_hooks), &size, nullptr, 0) != 0) return;
   g_hooks = *g_default_hooks;
@@ -49,7 +50,8 @@ void use_large_pages() {
 
 constexpr rlim_t kLeast = rlim_t{16} << 20;
 
-// It begins with pieces of megabytes.  Without them nothing can be allocated, not even to say so.
+// Ends the program with a message if RLIMIT_DATA is too small for jemalloc, which begins with pieces of
+// megabytes; without them nothing can be allocated, not even for an error message.
 void check_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur >= kLeast) return use_large_pages();
@@ -60,7 +62,7 @@ void check_limit() {
   ::_exit(fxtrace::cli::kBadInput);
 }
 
-// Before the constructors of all libraries, which allocate.
+// Runs before the constructors of all libraries, which allocate.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const kBeforeAll)() = check_limit;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The program: streams and signals, nothing else.  What it does is in cli.cpp.
+// The main function: sets up streams and signals, and calls run() of cli.cpp.
 #include <algorithm>
 #include <csignal>
 #include <iostream>
@@ -17,8 +17,8 @@
 
 namespace {
 
-// Where a standard stream is closed, the next file that is opened would take its number.  Writing to what
-// stands there instead fails, as it does for a closed stream.
+// Opens /dev/null in place of closed standard streams, whose numbers the next files would take otherwise.
+// Writing to it fails, as it does for a closed stream.
 void fill_standard_descriptors() {
   int opened = 0;
   do {
@@ -27,7 +27,8 @@ void fill_standard_descriptors() {
   if (opened > STDERR_FILENO) ::close(opened);
 }
 
-// Raises the limit on the stack where it is small and may be raised.  Whether it is enough to run at all.
+// Raises the limit on the stack if it is small and may be raised.  Returns whether it is large enough to run
+// at all.
 bool provide_stack() {
   constexpr rlim_t kLeast = rlim_t{512} << 10;
   constexpr rlim_t kUsual = rlim_t{8} << 20;
@@ -55,12 +56,12 @@ int main(int argc, char** argv) {
     ::_exit(fxtrace::cli::kBadInput);
   }
   fill_standard_descriptors();
-  // A closed pipe is an error of the write, not the end of the process.
+  // A closed pipe is an error of the write, and does not end the process.
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // nor is a file that gets too large for ulimit -f
-  std::signal(SIGCHLD, SIG_DFL);  // what a caller may have set: who ignores it cannot wait for a child
+  std::signal(SIGXFSZ, SIG_IGN);  // likewise a file that gets larger than `ulimit -f`
+  std::signal(SIGCHLD, SIG_DFL);  // a caller may have set SIG_IGN, with which no child can be waited for
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
-    // What the caller wants ignored (nohup) stays so.
+    // Signals that the caller ignores (nohup) stay ignored.
     if (std::signal(signal, interrupted) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
   std::ios::sync_with_stdio(false);

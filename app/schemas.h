@@ -1,4 +1,4 @@
-// The schemas of the JSON that fxtrace reads and writes: the files of schemas/, which the build puts into the
+// The schemas of the JSON that fxtrace reads and writes: the build puts the files of schemas/ into the
 // program.
 #pragma once
 

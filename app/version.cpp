@@ -23,7 +23,7 @@ struct Wall {
 };
 constexpr Wall kWalls[] = {{"landlock", "Landlock"}, {"seccomp", "seccomp"}};
 
-// Which of kWalls this system has; none where no process could be started to try.
+// Returns for each of kWalls whether this system has it; none if no process could be started to try.
 std::vector<bool> walls() {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -1,11 +1,13 @@
-// What `fxtrace --version --json` says: of the build, and of what it can do on this machine.
+// The output of `fxtrace --version --json`: the build, and the features and security mechanisms of this
+// machine.
 #pragma once
 
 #include <ostream>
 
 namespace fxtrace::cli {
 
-// Locks down a process of its own, to tell which walls hold here.  schemas/version.schema.json is the form.
+// Tries lock_down() in a child process, to report which mechanisms work here.  The format is
+// schemas/version.schema.json.
 void write_version_json(std::ostream& out);
 
 }  // namespace fxtrace::cli

@@ -1,3 +1,7 @@
+// `fxtrace catalog`: reads many models, each in a sandboxed process of its own, into one SQLite database.
+// Each process writes a content key and then rows (catalog/model_rows.h); this process adds them to the
+// database.  A file with the size and time of the last run is not read again; one with the same content key
+// is read, but not traced again.
 #include "app/commands/commands.h"
 
 #include <algorithm>
@@ -44,17 +48,17 @@ namespace fs = std::filesystem;
 
 constexpr int kNotAllRead = 1;
 constexpr const char* kUsualNames[] = {"*.pt", "*.pt2", "*.pth", "*.ts"};
-constexpr std::size_t kMaxKey = 64;  // of a content key
+constexpr std::size_t kMaxKey = 64;  // characters of a content key
 
 struct CatalogArguments : ModelArguments {
   std::vector<std::string> paths;
   std::vector<std::string> include;
   std::string output;
-  std::int64_t jobs = 0;  // 0: as many as there are cores
+  std::int64_t jobs = 0;  // 0: one per core
   bool recursive = true;
 };
 
-// --- what there is to read ---
+// --- the files ---
 
 bool is_included(const std::vector<std::string>& globs, const fs::path& file) {
   const std::string name = file.filename().string();
@@ -62,7 +66,7 @@ bool is_included(const std::vector<std::string>& globs, const fs::path& file) {
   return std::ranges::any_of(globs, matches);
 }
 
-// The files of PATHs in the order of their names, each once.  Folders that are links are not gone into.
+// Returns the files of PATHs sorted by name, each once.  Folders that are symbolic links are not entered.
 std::vector<std::string> list_files(const CatalogArguments& arguments, Console& console) {
   std::set<std::string> found;
   std::vector<std::string> globs = arguments.include;
@@ -93,13 +97,13 @@ std::vector<std::string> list_files(const CatalogArguments& arguments, Console& 
 
 // --- one model, in its own process ---
 
-// What is read, and how.
+// The way to read one model.
 struct Reading {
   Config config;
-  std::string known;  // content key; the same content need not be read again
+  std::string known;  // the content key of the last run; the same content is not traced again
 };
 
-// Writes what write() does, or the error that it throws.
+// Writes the rows of write(), or an error row if it throws.
 void write_or_tell(const std::string& program, std::ostream& out,
                    const std::function<void(catalog::RowWriter&)>& write) {
   std::ostringstream text;
@@ -120,7 +124,7 @@ void write_collection(const Config& config, const InputFile& input, Isolated& is
   write_model_rows(collection, {}, rows);
 }
 
-// `program`: its name, in an archive of several.
+// `program` names the program in an archive of several.
 void write_traced(const Config& config, const InputFile& input, const FileInfo& info,
                   const std::string& program, Isolated& isolated, Console& console,
                   catalog::RowWriter& rows) {
@@ -133,7 +137,7 @@ void write_traced(const Config& config, const InputFile& input, const FileInfo& 
   write_model_rows(result.collection, {program, result.description.producer}, rows);
 }
 
-// The programs to read, if there are several.
+// Returns the programs to read, if the archive has several.
 std::vector<std::string> programs_of(const Config& config, const FileInfo& info) {
   if (config.options.model || info.kind != FileKind::kExportedProgram) return {};
   std::vector<std::string> programs = ExportedArchive(info).models();
@@ -141,7 +145,7 @@ std::vector<std::string> programs_of(const Config& config, const FileInfo& info)
   return programs;
 }
 
-// Of a collection, a model, or each program of an archive.
+// Writes the rows of a collection, of a model, or of each program of an archive.
 void write_rows(const Config& config, const InputFile& input, const FileInfo& info, Isolated& isolated,
                 Console& console, std::ostream& out) {
   std::vector<std::string> programs;
@@ -160,7 +164,7 @@ void write_rows(const Config& config, const InputFile& input, const FileInfo& in
   }
 }
 
-// A line with the content's key, and the rows if it is not the known one.
+// Writes a line with the content key, and the rows if the key is not the known one.
 void write_reading(Reading reading, const InputFile& input, Isolated& isolated, Console& console,
                    std::ostream& out) {
   open_libraries(reading.config.options, false, listener_of(console), isolated);
@@ -177,9 +181,9 @@ void write_reading(Reading reading, const InputFile& input, Isolated& isolated, 
   if (key != reading.known) write_rows(reading.config, input, info, isolated, console, out);
 }
 
-// --- all of them ---
+// --- all models ---
 
-// The bytes of a file in memory.
+// A file in memory, mapped to read its bytes.
 class Mapped {
  public:
   explicit Mapped(const Descriptor& file) {
@@ -201,7 +205,7 @@ class Mapped {
   std::size_t size_ = 0;
 };
 
-// How far it is: a line that is written over on a terminal.
+// A progress line on a terminal, which is overwritten.
 class Progress {
  public:
   Progress(std::size_t files, Console& console)
@@ -257,7 +261,7 @@ class Run {
         progress_(files_.size(), console) {}
 
   void read_all() {
-    // Tables that are made on first use: here, once, and not in the process of each model.
+    // Makes tables of first use once, before the forks, and not in the process of each model.
     traits_of(&registered_operators().front());
     states_.resize(files_.size());
     catalog_.number(files_);
@@ -269,7 +273,7 @@ class Run {
     while (!processes_.is_empty()) take(processes_.wait());
   }
 
-  // Of files that were in these folders once.
+  // Removes the rows of files that were in these folders and are gone.
   void remove_missing(const std::vector<std::string>& paths) {
     const std::set<std::string> found(files_.begin(), files_.end());
     removed_ = catalog_.remove_unless([&](const std::string& file) {
@@ -305,7 +309,7 @@ class Run {
     return arguments.jobs > 0 ? static_cast<std::size_t>(arguments.jobs)
                               : std::max(1U, std::thread::hardware_concurrency());
   }
-  // All that decides which rows a file gives.
+  // Returns everything that decides which rows a file gives; a change makes the catalog read all files again.
   static std::string settings_of(const Config& config) {
     return std::string("fxtrace ") + FXTRACE_VERSION + " " + options_json(config);
   }
@@ -375,7 +379,7 @@ class Run {
     errors_.push_back(files_[i] + ": " + message);
   }
 
-  // What was read is kept when this process is killed a second later.
+  // Commits every second, so that little is lost when this process is killed.
   void count() {
     ++done_;
     const auto now = std::chrono::steady_clock::now();
@@ -414,30 +418,29 @@ Command make_catalog_command(CLI::App& app) {
   app.description(
       app.get_description() +
       " PATH is a model, a collection, or a folder. Files that have not changed since the last run are not "
-      "read again; a run that was killed goes on where it was. A file that cannot be read is a row with "
-      "its error.");
+      "read again; a run that was interrupted continues where it was. A file that cannot be read is a row "
+      "with its error.");
   app.footer(
       "  fxtrace catalog models/ -o models.sqlite\n"
       "  fxtrace query models.sqlite 'SELECT path, macs FROM models ORDER BY macs DESC LIMIT 10'\n");
   app.add_option("PATH", arguments->paths, "model files, collections' JSON files, folders")->required();
   const char* group = "Catalog";
-  add_last_value(app, group, "-o,--output", arguments->output, "FILE",
-                 "the database, which is made or added to")
+  add_last_value(app, group, "-o,--output", arguments->output, "FILE", "the database to create or to extend")
       ->required();
   add_last_value(app, group, "--jobs", arguments->jobs, "N",
-                 "models that are read at a time. Default: the number of cores")
+                 "the number of models read at a time. Default: the number of cores")
       ->check(integer_from(1));
   CLI::Option* recursive = app.add_flag_callback(
-      "--recursive", [arguments] { arguments->recursive = true; },
-      "read what is in the folders of folders too; the default");
+      "--recursive", [arguments] { arguments->recursive = true; }, "read subfolders too; the default");
   recursive->group(group);
   app.add_flag_callback(
-         "--no-recursive", [arguments] { arguments->recursive = false; }, "read only what is in PATH itself")
+         "--no-recursive", [arguments] { arguments->recursive = false; },
+         "read only the files in PATH itself")
       ->group(group)
       ->excludes(recursive);
   add_value(app, group, "--include", arguments->include, "GLOB",
-            "the names of files to read in folders, '*' any characters. Repeatable. Default: *.pt, *.pt2, "
-            "*.pth, *.ts");
+            "a glob over the names of files to read in folders; * matches any characters. Repeatable. "
+            "Default: *.pt, *.pt2, *.pth, *.ts");
   arguments->add_to(app);
   app.get_option("--strict")->description("exit with code 1 if a file could not be read");
   return [arguments](Console& console) { return run_catalog(*arguments, console); };

@@ -1,3 +1,6 @@
+// `fxtrace check`: checks models against rules, for CI, and reports every place that breaks one.
+// Each model is read in a sandboxed process of its own, which writes its report as JSON; this process reads
+// the reports, applies the baseline of known offences, and writes them together in the chosen format.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -54,7 +57,7 @@ constexpr AnswerRow<CheckReports> kCheckFormats[] = {
 struct CheckArguments : ModelArguments {
   CostArguments costs;
   std::vector<std::string> models;
-  std::vector<Rule> rules;  // of the command line, as they are parsed
+  std::vector<Rule> rules;  // from the command line, in the order of parsing
   std::vector<std::string> rule_files, ops_files;
   std::string baseline, written_baseline;
   bool program = false, security = false, programs_only = false;
@@ -65,7 +68,8 @@ bool is_about_safety(const Rule& rule) { return rule.kind == RuleKind::kSecurity
 bool is_about_the_program(const Rule& rule) { return rule.kind == RuleKind::kProgram; }
 bool is_about_the_file(const Rule& rule) { return is_about_safety(rule) || is_about_the_program(rule); }
 
-// Checkpoints, and what stands for a file that was not downloaded.
+// Returns whether files of this kind hold no program: checkpoints, and pointers to files that were not
+// downloaded.
 bool holds_no_program(FileKind kind) {
   return kind == FileKind::kTorchSave || kind == FileKind::kPickle || kind == FileKind::kSafetensors ||
          kind == FileKind::kPointer;
@@ -80,7 +84,8 @@ struct Rules {
 Rules resolve_rules(const CheckArguments& arguments, Console& console) {
   const auto read_file = [&](const std::string& file) { return read_small_file(file, console); };
   Rules result;
-  // CLI11 calls some options at once and others at the end: they come in the order of the help.
+  // CLI11 handles some options at once and others at the end, so rules are sorted by kind, in the order of
+  // the help.
   for (int kind = 0; kind <= static_cast<int>(RuleKind::kSecurity); ++kind) {
     for (const Rule& rule : arguments.rules) {
       if (static_cast<int>(rule.kind) == kind) add_rule(result.rules, rule);
@@ -101,7 +106,7 @@ Rules resolve_rules(const CheckArguments& arguments, Console& console) {
   return result;
 }
 
-// Targets of the operators that options declare.
+// Returns the targets of the operators that options declare.
 std::vector<std::string> declared_operators(const TraceOptions& options) {
   std::vector<std::string> targets;
   for (const auto* schemas : {&options.op_schemas, &options.registered.schemas}) {
@@ -114,7 +119,7 @@ std::vector<std::string> declared_operators(const TraceOptions& options) {
   return targets;
 }
 
-// What options and guards say of the dimensions.
+// Returns the ranges of dimensions from options and guards.
 ShapeEnv dimensions_of(const GraphCollection& collection, const TraceOptions& options) {
   ShapeEnv dimensions;
   for (const DimensionRange& range : options.dimensions)
@@ -123,7 +128,7 @@ ShapeEnv dimensions_of(const GraphCollection& collection, const TraceOptions& op
   return dimensions;
 }
 
-// The options that a collection was traced with, as far as they can be read.
+// Returns the options that a collection was traced with, as far as they can be read.
 TraceOptions options_of(const GraphCollection& collection) {
   Config config;
   try {
@@ -134,7 +139,7 @@ TraceOptions options_of(const GraphCollection& collection) {
   return config.options;
 }
 
-// Everything that is found in the file and by reading it.
+// Returns everything that the security checks find in the file and in its tensors.
 std::vector<SecurityFinding> findings_of(const InputFile& input, const FileInfo& info) {
   std::vector<SecurityFinding> findings =
       with_input(input, [&] { return scan_security(input.file(), info); });
@@ -149,8 +154,8 @@ std::vector<SecurityFinding> findings_of(const InputFile& input, const FileInfo&
   return findings;
 }
 
-// Traces the model, or reads the collection.  Where only the file is asked about, what cannot be read is a
-// finding.
+// Traces the model, or reads the collection.  If only rules about the file are checked, a file that cannot be
+// read is a finding.
 void read_model(const CheckArguments& arguments, const Config& given, const FileInfo& info,
                 const InputFile& input, bool is_needed, CheckedModel& model, Isolated& isolated,
                 Console& console) {
@@ -169,11 +174,12 @@ void read_model(const CheckArguments& arguments, const Config& given, const File
       model.findings.push_back({SecurityKind::kSize, "", "", error.what()});
     } else if (arguments.trace.any()) {
       throw;
-    }  // else there are several models, and which of them is of no matter
+    }  // else the archive has several programs, and rules about the file need none of them
   }
 }
 
-// Writes the report for this program's own eyes: the formats are written where all reports are.
+// Writes the report as JSON for check_one(), which runs in the parent; the formats of the user are written
+// there.
 int check_model(const CheckArguments& arguments, Rules rules, const Config& given, const InputFile& input,
                 Output& output, Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
@@ -181,7 +187,7 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   if (is_collection) {
     if (rules.are_default) std::erase_if(rules.rules, is_about_the_file);
     if (std::ranges::any_of(rules.rules, is_about_the_file))
-      throw usage_error("--security and --program look into a model's file, and " + input.display() +
+      throw usage_error("--security and --program check a model's file, but " + input.display() +
                         " is a collection");
   }
   if (arguments.programs_only && holds_no_program(info.kind)) {
@@ -199,7 +205,7 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   if (std::ranges::any_of(rules.rules, is_about_the_program)) {
     if (info.kind != FileKind::kExportedProgram)
       throw input.with_display(
-          input_error("--program is about programs of torch.export (.pt2), and this is " + info.what));
+          input_error("--program expects a torch.export program (.pt2), got " + info.what));
     model.faults = with_input(input, [&] { return verify_programs(info, {}); });
   }
   if (has_security) model.findings = findings_of(input, info);
@@ -226,7 +232,8 @@ int check_one(const CheckArguments& arguments, const Rules& rules, const InputFi
   return code;
 }
 
-// A name that no model has, and torch neither, is misspelled, and its rule would hold for nothing.
+// Refuses a name in a rule that neither a model nor torch has: it is misspelled, and the rule would match
+// nothing.
 void refuse_unknown_names(const CheckReports& reports) {
   const auto is_asked = [](const CheckReport& report) {
     return !std::ranges::all_of(report.rules, is_about_the_file);
@@ -254,7 +261,7 @@ void refuse_unknown_names(const CheckReports& reports) {
   }
 }
 
-// What is known, and what the user wants to be known.
+// The baseline: offences that are known, and those that the user wants to record as known.
 class KnownOffences {
  public:
   // Reads the file of --baseline, or that of --write-baseline if it is there already.  Throws Error(kUsage).
@@ -266,7 +273,7 @@ class KnownOffences {
     if (is_written_ && std::filesystem::is_regular_file(file_, failed)) {
       try {
         baseline_ = read_baseline(read_small_file(file_), file_);
-      } catch (const Error& error) {  // it may be something else, of which there is no other copy
+      } catch (const Error& error) {  // it may be another file of the user, without a copy elsewhere
         throw Error(error.kind(), error.what(), {"without that file, --write-baseline writes a new one"})
             .at(error.place());
       }
@@ -276,7 +283,7 @@ class KnownOffences {
     }
   }
 
-  // Checks what can be checked before the work begins: throws as the constructor of Output.
+  // Checks what can be checked before the work begins; throws as the constructor of Output does.
   void open(const InputFile& model, const CheckArguments& arguments, Console& console) {
     if (!is_written_) return;
     std::error_code failed;
@@ -292,8 +299,8 @@ class KnownOffences {
     if (written_) written_->check_not(model);
   }
 
-  // Marks what is known; if it is to be written, all that there is.  A baseline without the offences of a
-  // model that could not be read would be none, so it is not written.
+  // Marks known offences; with --write-baseline, that is all of them.  The baseline is not written if a model
+  // could not be read, as its offences would be missing.
   void apply(CheckReports& reports, Console& console) {
     if (file_.empty()) return;
     if (is_written_ && !reports.unread.empty()) {
@@ -311,7 +318,7 @@ class KnownOffences {
     if (!is_written_) tell_gone(reports, console);
   }
 
-  // After prepare() of that output.
+  // Writes the baseline beside `output`, whose prepare() has run.
   void write(Output& output) {
     if (!written_) return;
     written_->prepare();
@@ -320,7 +327,7 @@ class KnownOffences {
   }
 
  private:
-  // Says what the baseline has that these models have not.
+  // Reports offences of the baseline that these models no longer have.
   void tell_gone(const CheckReports& reports, Console& console) const {
     std::vector<std::string> others = models_of(baseline_);
     for (const CheckReports::Unread& unread : reports.unread) std::erase(others, path_from_here(unread.path));
@@ -330,7 +337,7 @@ class KnownOffences {
       console.remark("note", file_ + " has more than there is in " + report.path + ": " +
                                  check_words::gone_rules(report) + "; --write-baseline takes it out");
     }
-    // A hook is given the files that changed.
+    // This is only logged, since a pre-commit hook passes only files that changed.
     if (!others.empty()) log::info(file_ + " has offences of models that were not given: " + joined(others));
   }
 
@@ -349,7 +356,7 @@ int run_check(const CheckArguments& arguments, Console& console) {
   int code = kDone;
   std::optional<Output> output;
   for (const std::string& name : arguments.models) {
-    // A model that cannot be read does not keep the others from being checked.
+    // A model that cannot be read does not prevent the check of the others.
     std::optional<InputFile> input;
     const auto is_left_out = [&](const Error& error) {
       if (arguments.models.size() == 1) return false;
@@ -373,7 +380,7 @@ int run_check(const CheckArguments& arguments, Console& console) {
     known.check_not(*input);
     try {
       const int one = check_one(arguments, rules, *input, config, reports, console);
-      if (one != kBroken) code = std::max(code, one);  // that is told when it is known what is known
+      if (one != kBroken) code = std::max(code, one);  // broken rules count later, after the baseline
     } catch (const Error& error) {
       if (!is_left_out(error)) throw;
     }
@@ -396,10 +403,10 @@ Command make_check_command(CLI::App& app) {
   auto arguments = std::make_shared<CheckArguments>();
   app.description(
       app.get_description() +
-      " Without a rule, --no-failed and --security. MODEL is a model as of fxtrace trace, or the JSON that "
-      "fxtrace trace wrote; --security alone takes any file. As for fxtrace summary, modules of torch.nn "
-      "are traced into, unless options say which are leaves, and TorchScript needs --input for that. Where "
-      "it cannot be told whether a rule holds, that is an offence, too. Several models make one report.");
+      " Without a rule, --no-failed and --security apply. MODEL is a model file as for fxtrace trace, or "
+      "the JSON that fxtrace trace wrote; --security alone takes any file. As for fxtrace summary, modules "
+      "of torch.nn are traced into, unless options say which are leaves, and TorchScript needs --input for "
+      "that. A place where a rule cannot be decided is an offence, too. Several models make one report.");
   app.footer(
       "  fxtrace check model.pt2\n"
       "  fxtrace check model.pt2 --max-params 25M --max-macs 2G --deny 'aten.item.*'\n"
@@ -448,8 +455,9 @@ Command make_check_command(CLI::App& app) {
             "behind #. Repeatable")
       ->allow_extra_args(false);
   add_rule_option("--require", "RULE",
-                  "'X followed-by Y', 'X preceded-by Y', 'X within Y', each also with 'no' in front, 'no X', "
-                  "'X at-most N', 'X at-least N'; X and Y are globs over operators and types. Repeatable",
+                  "'X followed-by Y', 'X preceded-by Y', 'X within Y', each also with 'no' in front, 'no "
+                  "X', 'X at-most N', 'X at-least N'; X and Y are globs over operators and types. "
+                  "Repeatable",
                   [](const std::string& text) { return require_rule(text); })
       ->trigger_on_parse();
   add_value(app, group, "--rules", arguments->rule_files, "FILE",
@@ -458,17 +466,16 @@ Command make_check_command(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_flag(
          "--program", arguments->program,
-         "the file of an exported program is right, as far as that can be told without running it: its signature, "
-         "records, sizes, names, and the arguments and results of each operator")
+         "the file of an exported program is valid, as far as that can be checked without running it: its "
+         "signature, records, sizes, names, and the arguments and results of each operator")
       ->group(group);
   app.add_flag("--security", arguments->security,
-               "nothing in the file that would have a reader run code, write elsewhere or use memory without "
-               "measure: pickles, machine code, paths, sizes, libraries")
+               "nothing in the file that makes a reader run code, write other files or use unlimited "
+               "memory: pickles, machine code, paths, sizes, libraries")
       ->group(group);
-  app.add_flag(
-         "--programs-only", arguments->programs_only,
-         "a file that holds no program, a state_dict for example, is held to --security alone, if that is "
-         "asked, and not an error: for hooks that take all files of a suffix")
+  app.add_flag("--programs-only", arguments->programs_only,
+               "a file that holds no program, a state_dict for example, is checked by --security only, if "
+               "that is given, and is not an error: for hooks that pass all files of a suffix")
       ->group(group);
   arguments->costs.add_to(app, group);
   group = "Known offences";
@@ -478,13 +485,12 @@ Command make_check_command(CLI::App& app) {
   CLI::Option* baseline =
       add_last_value(
           app, group, "--baseline", arguments->baseline, "FILE",
-          "what stands in FILE is known and breaks no rule: only what is new does, and more of the same in a "
-          "module")
+          "offences in FILE are known and break no rule: only new ones do, and more of the same in a module")
           ->check(named);
   add_last_value(
       app, group, "--write-baseline", arguments->written_baseline, "FILE",
-      "write all offences into FILE, to be committed: they are known then. Those of models that were not "
-      "given and still exist stay in it")
+      "write all offences to FILE, a baseline to be committed. Offences of models that were not given and "
+      "still exist stay in it")
       ->check(named)
       ->excludes(baseline);
   arguments->answer.add_to(app);

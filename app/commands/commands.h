@@ -1,5 +1,6 @@
-// The commands, each in a file of its name (trace_command.cpp); command_line.cpp lists them.  Each gives
-// `app`, which has its name, a description and options, and returns what runs it.
+// The commands, each in the file of its name (trace_command.cpp); command_line.cpp lists them.  Each function
+// gives `app`, which has its name already, a description and options, and returns the function that runs the
+// command.
 #pragma once
 
 #include "app/commands/command.h"
@@ -16,25 +17,25 @@ Command make_trace_command(CLI::App& app);
 Command make_render_command(CLI::App& app);
 // Shows structure and costs of a model on one screen.
 Command make_summary_command(CLI::App& app);
-// Shows the kind of a file, and the modules of a model with the trace's treatment of them.
+// Shows the kind of a file, and the modules of a model with their treatment in a trace.
 Command make_inspect_command(CLI::App& app);
-// Tells what differs between two models.
+// Reports the differences between two models.
 Command make_diff_command(CLI::App& app);
-// Tells why modules failed, or are what they are, and what would help.
+// Explains why modules failed or are leaves, and which options would help.
 Command make_why_command(CLI::App& app);
 // Reads many models into one database.
 Command make_catalog_command(CLI::App& app);
-// Asks such a database.
+// Runs SQL on such a database.
 Command make_query_command(CLI::App& app);
 // Prints a JSON schema.
 Command make_schema_command(CLI::App& app);
 // Shows in which order a model uses its modules and parameters.
 Command make_order_command(CLI::App& app);
-// Makes a part of a model a collection of its own.
+// Writes a part of a model as a collection.
 Command make_extract_command(CLI::App& app);
-// Makes an exported program of a model.
+// Converts a model to an exported program.
 Command make_convert_command(CLI::App& app);
-// Holds a model to rules.
+// Checks a model against rules.
 Command make_check_command(CLI::App& app);
 // Verifies that the graph computes what the model computes.
 Command make_verify_command(CLI::App& app);

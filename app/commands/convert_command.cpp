@@ -1,3 +1,8 @@
+// `fxtrace convert`: converts a TorchScript archive, or a part or a changed form of any model, to a program
+// of torch.export (.pt2).
+// A method is traced down to operators, lowered to the form of torch.export (lib/convert), written as an
+// archive with the weights copied, and checked again before the file becomes visible.  Everything that a
+// program cannot express is collected and reported at once, and then no file is written.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -52,15 +57,17 @@ struct ConvertArguments : ModelArguments {
 
   void check() const {  // throws Error(kUsage)
     if (!output && !dry_run)
-      throw usage_error("say where to: -o OUT.pt2", {"--dry-run tells whether the model can be converted"});
+      throw usage_error("missing the output file: -o OUT.pt2", {"--dry-run tells whether the model can be "
+                                                                "converted"});
     if (part.module && !(part.from.empty() && part.to.empty()))
-      throw usage_error("a module and --from, --to name different parts");
-    if (part.call && !part.module) throw usage_error("--call is of a module: --module PATH --call N");
-    if (external_weights && no_weights) throw usage_error("--external-weights and --no-weights differ");
+      throw usage_error("a module and --from or --to exclude each other");
+    if (part.call && !part.module) throw usage_error("--call needs a module: --module PATH --call N");
+    if (external_weights && no_weights)
+      throw usage_error("--external-weights and --no-weights exclude each other");
     if (external_weights && output && !output->ends_with(kExtension))
       throw usage_error(
           "--external-weights writes a second file beside that of -o, whose name has to end in .pt2");
-    if (has_part() && methods.size() > 1) throw usage_error("a part is of one method");
+    if (has_part() && methods.size() > 1) throw usage_error("a part can be converted for one --method only");
   }
   bool has_part() const { return part.module || !part.from.empty() || !part.to.empty(); }
   bool is_functional() const { return dialect == "aten"; }
@@ -68,7 +75,7 @@ struct ConvertArguments : ModelArguments {
   bool example_inputs() const { return sample_inputs == "zeros"; }
 };
 
-// Whether the option changes what is traced, and does not only say of what.
+// Returns whether the option changes the trace, and not only selects the model.
 bool is_no_choice(const OptionRow& row) { return row.key == nullptr || std::string_view(row.key) != "model"; }
 
 bool may_be_chosen(const OptionRow& row) {
@@ -76,7 +83,7 @@ bool may_be_chosen(const OptionRow& row) {
   return row.group != kLeaves && key != "hooks" && key != "control_flow" && key != "cost" && key != "method";
 }
 
-// Everything is traced into, so that the graph is of operators alone.
+// Makes the trace enter everything, so that the graph consists of operators only.
 void fix_settings(TraceOptions& options) {
   options.default_leaves = false;
   options.default_wrap = false;
@@ -94,7 +101,7 @@ LoweringOptions lowering_options(const ConvertArguments& arguments, const TraceO
     const std::optional<std::int64_t> number =
         equals == std::string::npos ? std::nullopt
                                     : number_in<std::int64_t>(std::string_view(text).substr(equals + 1));
-    if (!number || *number < 0) throw usage_error("--hint is NAME=NUMBER, not '" + text + "'");
+    if (!number || *number < 0) throw usage_error("--hint expects NAME=NUMBER, got '" + text + "'");
     result.hints[text.substr(0, equals)] = *number;
   }
   return result;
@@ -110,7 +117,7 @@ std::string line_of(const Refusal& refusal) {
   return line;
 }
 
-// Says all of it at once, each kind once.
+// Reports all refusals at once; equal ones are counted.
 void report(const std::vector<Refusal>& refusals, const InputFile& input, Console& console) {
   console.error(input.with_display(input_error(
       "the model does something that a torch.export program cannot express; no file was written")));
@@ -125,13 +132,13 @@ void report(const std::vector<Refusal>& refusals, const InputFile& input, Consol
   }
 }
 
-// What a conversion keeps until it is written.
+// The programs and refusals of a conversion, kept until they are written.
 struct Conversion {
   std::vector<ProgramRecords> programs;
   std::vector<Refusal> refusals;
 };
 
-// An exported program of which nothing is asked but to be written anew.
+// Copies an exported program that is only to be written anew.
 void copy(const ConvertArguments& arguments, const ExportedProgram& program, const InputFile& input,
           const FileInfo& info, Conversion& conversion) {
   conversion.programs.push_back(copy_program(program, arguments.example_inputs(), conversion.refusals));
@@ -150,7 +157,7 @@ void copy(const ConvertArguments& arguments, const ExportedProgram& program, con
   }
 }
 
-// Several methods share the options of inputs: each takes those of its own.
+// Keeps the options of inputs that belong to this method, as several methods share the options.
 void keep_own_inputs(const Program& program, const std::vector<std::string>& methods, TraceOptions& options) {
   std::set<std::string> own, others;
   for (const std::string& method : methods) {
@@ -191,7 +198,7 @@ ProgramRecords lower_method(const ConvertArguments& arguments, const Config& con
   return records_of(lowered.program, arguments.example_inputs());
 }
 
-// What was written is looked at before anybody sees it.
+// Checks the written archive before it becomes visible.
 void verify_written(const ModelFile& file) {
   const std::vector<ProgramFault> faults = verify_programs(identify_file(file), {.contents = false});
   if (faults.empty()) return;
@@ -199,7 +206,7 @@ void verify_written(const ModelFile& file) {
   std::string where = first.node ? " at " + *first.node : "";
   if (first.record) where = " in " + *first.record;
   if (!first.module.empty()) where += " in " + first.module;
-  throw Error(ErrorKind::kInternal, "the program that was made is not right" + where + ": " + first.message);
+  throw Error(ErrorKind::kInternal, "the converted program is invalid" + where + ": " + first.message);
 }
 
 int convert(const ConvertArguments& arguments, Config config, const std::vector<std::string>& methods,
@@ -244,7 +251,7 @@ int convert(const ConvertArguments& arguments, Config config, const std::vector<
     return kModuleFailed;
   }
   if (output == nullptr) return kDone;
-  // The program last: without it nothing is committed.
+  // The program is written last: nothing is committed without it.
   if (Output* beside = output->beside()) {
     beside->write(
         [&](std::ostream& out) { with_input(input, [&] { weights->write(*model, input.file(), out); }); });
@@ -272,7 +279,7 @@ int convert_to(const std::string& file, const std::vector<std::string>& methods,
       return convert(arguments, config, methods, input, arguments.dry_run ? nullptr : &output, isolated,
                      console);
     });
-  } catch (const Error& error) {  // which does not keep other methods from being converted
+  } catch (const Error& error) {  // other methods are converted all the same
     console.error(error);
     return exit_code(error.kind());
   }
@@ -304,9 +311,9 @@ Command make_convert_command(CLI::App& app) {
   auto arguments = std::make_shared<ConvertArguments>();
   app.description(
       app.get_description() +
-      " Weights are copied as they are. What a program cannot say is refused, all of it at once, with exit "
-      "code 4 and no file. An exported program is written anew: in the newest layout and without pickled "
-      "weights, after graph passes, or a part of it.");
+      " Weights are copied as they are. Everything that a program cannot express is reported at once, with "
+      "exit code 4 and no file. An exported program is written anew: in the newest layout and without "
+      "pickled weights, after graph passes, or a part of it.");
   app.footer(
       "  fxtrace convert model.pt -o model.pt2 --input 'x=float32[batch,3,224,224]' --dim batch=1..64\n"
       "  fxtrace convert model.pt --dry-run\n"
@@ -315,8 +322,9 @@ Command make_convert_command(CLI::App& app) {
   const char* group = "Output";
   add_last_value(
       app, group, "-o,--output", arguments->output, "FILE",
-      "the program to write; FILE is left as it was if anything fails. With %s in it one for each --method");
-  app.add_flag("--dry-run", arguments->dry_run, "only say what cannot be converted, and what is assumed")
+      "the program to write; FILE is left as it was if anything fails. With %s in its name, one file for "
+      "each --method");
+  app.add_flag("--dry-run", arguments->dry_run, "only report what cannot be converted, and what is assumed")
       ->group(group);
   add_last_value(app, group, "--grad", arguments->grad, "on|off",
                  "what the program assumes where the code asks whether gradients are enabled. Default: off")
@@ -325,8 +333,8 @@ Command make_convert_command(CLI::App& app) {
                  "training (default) keeps writes in place; aten has none: the pass functional runs")
       ->check(one_of({"training", "aten"}));
   add_last_value(app, group, "--quantized", arguments->quantized, "decomposed|refuse",
-                 "quantized tensors and layers: decomposed (default) into integers, and operators of numbers "
-                 "between dequantize and quantize")
+                 "quantized tensors and layers: decomposed (default) into integer tensors, and ordinary "
+                 "operators between dequantize and quantize")
       ->check(one_of({"decomposed", "refuse"}));
   add_last_value(
       app, group, "--state", arguments->state, "refuse|freeze",
@@ -336,35 +344,35 @@ Command make_convert_command(CLI::App& app) {
   add_value(app, group, "--drop-output", arguments->dropped_outputs, "N",
             "leave out a result of the method, counted from 0; repeatable")
       ->allow_extra_args(false);
-  app.add_flag("--no-weights", arguments->no_weights, "without weights: all parameters and buffers are zero")
+  app.add_flag("--no-weights", arguments->no_weights, "write no weights: all parameters and buffers are zero")
       ->group(group);
-  app.add_flag(
-         "--external-weights", arguments->external_weights,
-         "the weights in a file of safetensors beside FILE, model.safetensors of model.pt2, and zeros in FILE")
+  app.add_flag("--external-weights", arguments->external_weights,
+               "write the weights to a safetensors file beside FILE (model.safetensors for model.pt2), and "
+               "zeros to FILE")
       ->group(group);
   add_value(app, group, "--hint", arguments->hints, "NAME=N",
-            "an example of a dimension, for compilers. Default: a power of 2 with which no size is 0 or 1")
+            "an example size of a dimension, for compilers. Default: a power of 2 with which no size is 0 "
+            "or 1")
       ->allow_extra_args(false);
   add_last_value(app, group, "--sample-inputs", arguments->sample_inputs, "zeros|none",
                  "example inputs to write: zeros, of a few bytes (default), or none")
       ->check(one_of({"zeros", "none"}));
-  add_value(
-      app, group, "--method", arguments->methods, "NAME",
-      "which method of the root to convert; default forward. Several become several programs of one file; each takes "
-      "the --input and --concrete that name its own inputs")
+  add_value(app, group, "--method", arguments->methods, "NAME",
+            "the method of the root to convert; default forward. Several become several programs of one "
+            "file; each takes the --input and --concrete that name its own inputs")
       ->allow_extra_args(false);
   const char* part_group = "Part";
   ExtractRequest& part = arguments->part;
-  add_last_value(app, part_group, "--module", part.module, "PATH",
-                 "convert the module PATH alone: a call of it");
-  add_last_value(app, part_group, "--call", part.call, "N", "which call of the module. Default: 1")
+  add_last_value(app, part_group, "--module", part.module, "PATH", "convert only a call of the module PATH");
+  add_last_value(app, part_group, "--call", part.call, "N",
+                 "the number of the module's call, from 1. Default: 1")
       ->check(integer_from(1));
-  add_value(
-      app, part_group, "--from", part.from, "NODE",
-      "convert what leads from this node, by the name that trace has for it; repeatable. Default: all that --to needs")
+  add_value(app, part_group, "--from", part.from, "NODE",
+            "a node that the part begins with, by its name in the trace; repeatable. Default: all that --to "
+            "needs")
       ->allow_extra_args(false);
   add_value(app, part_group, "--to", part.to, "NODE",
-            "convert what leads to this node; repeatable. Default: the graph's output")
+            "a node that the part ends with; repeatable. Default: the graph's output")
       ->allow_extra_args(false);
   arguments->add_to(app, may_be_chosen);
   return [arguments](Console& console) { return run_convert(*arguments, console); };

@@ -1,3 +1,4 @@
+// `fxtrace diff`: reports the differences between two models, as text, JSON, Markdown or a picture of both.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -35,7 +36,7 @@ enum class DiffFormat { kText, kJson, kMarkdown, kPicture, kPage };
 struct DiffFormatRow {
   DiffFormat kind;
   AnswerFormat format;
-  const char* graphviz = nullptr;  // what it draws of the DOT that is written
+  const char* graphviz = nullptr;  // the format into which Graphviz converts the DOT; null: none
 };
 constexpr DiffFormatRow kDiffFormats[] = {
     {DiffFormat::kText, {".txt"}},
@@ -57,12 +58,13 @@ struct DiffArguments : ModelArguments {
   const DiffFormatRow& format() const { return kDiffFormats[answer.format()]; }
   struct Kinds {
     DifferenceKinds told, failing;
-    bool lists_weights = false;  // for people: a model that was trained on has all of them changed
+    // lists them one by one; by default only counted for people, as training changes all of them
+    bool lists_weights = false;
   };
   Kinds kinds() const;
 };
 
-// Of "nodes,shapes".
+// Reads a list such as "nodes,shapes".
 DifferenceKinds read_kinds(const std::string& option, const std::string& text) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < kDifferenceKinds; ++i)
@@ -128,7 +130,7 @@ int diff(const DiffArguments& arguments, const Config& config, const TextLayout&
 
 int run_diff(const DiffArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
-  static_cast<void>(arguments.kinds());  // what is wrong is said first
+  static_cast<void>(arguments.kinds());  // reports wrong options before any work
   static_cast<void>(arguments.format());
   if (arguments.before == "-" && arguments.after == "-")
     throw usage_error("only one of the two can come from stdin");
@@ -154,11 +156,11 @@ Command make_diff_command(CLI::App& app) {
   auto arguments = std::make_shared<DiffArguments>();
   app.description(
       app.get_description() +
-      " A and B are models as of fxtrace trace, which are traced with the same options, or the JSON that "
-      "fxtrace trace wrote; an option that only one kind of file takes goes to the model of that kind. "
+      " A and B are model files as for fxtrace trace, which are traced with the same options, or the JSON "
+      "that fxtrace trace wrote; an option that only one kind of file takes goes to the model of that kind. "
       "TorchScript beside an exported program is traced with the sizes of that program's inputs. Modules "
       "are matched by path, nodes by what they do and what feeds them, not by their names: a node that was "
-      "put in or renamed is one line. Equal changes in equal blocks are told once.");
+      "inserted or renamed is one line. Equal changes in equal blocks are shown once.");
   app.footer(
       "  fxtrace diff before.pt2 after.pt2\n"
       "  fxtrace diff model.pt model.pt2 --ignore guards,order --markdown\n"
@@ -171,17 +173,15 @@ Command make_diff_command(CLI::App& app) {
   const auto add_kinds = [&](const char* name, std::optional<std::string>& value, const char* text) {
     add_last_value(app, group, name, value, "KIND,..", text);
   };
-  add_kinds(
-      "--only", arguments->only,
-      "only these kinds: modules, parameters, weights (their content, by the checksums of the archives), nodes, "
-      "arguments, shapes, order, costs, guards, names, sources. Default: all but names and sources, and of weights "
-      "how many differ");
+  add_kinds("--only", arguments->only,
+            "only these kinds: modules, parameters, weights (their content, by the checksums of the "
+            "archives), nodes, arguments, shapes, order, costs, guards, names, sources. Default: all but "
+            "names and sources; of weights only the number that differ");
   add_kinds("--ignore", arguments->ignore, "without these kinds");
   add_kinds("--fail-on", arguments->fail_on, "exit code 1 when there is a difference of one of these kinds");
-  app.add_flag("--exit-code", arguments->exit_code, "exit code 1 when there is any that is told")
-      ->group(group);
+  app.add_flag("--exit-code", arguments->exit_code, "exit code 1 when any difference is shown")->group(group);
   arguments->costs.add_to(app, group);
-  arguments->answer.add_to(app, " (pictures are of both models in one)");
+  arguments->answer.add_to(app, " (a picture shows both models in one)");
   arguments->add_to(app);
   return [arguments](Console& console) { return run_diff(*arguments, console); };
 }

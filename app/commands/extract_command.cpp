@@ -1,3 +1,5 @@
+// `fxtrace extract`: writes a part of a model, a call of a module or the nodes between some nodes, as a
+// collection.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,25 +27,26 @@ namespace {
 
 struct ExtractArguments : ModelArguments {
   std::string file;
-  std::optional<std::string> path;  // the module, without --module
+  std::optional<std::string> path;  // the module, as an argument instead of --module
   ExtractRequest part;
   FormatArguments format;
 
   void check() {  // throws Error(kUsage)
     if (path && part.module)
-      throw usage_error("two modules: " + shell_word(*path) + " and --module " + shell_word(*part.module));
+      throw usage_error("two modules are given: " + shell_word(*path) + " and --module " +
+                        shell_word(*part.module));
     if (path) part.module = path;
     const bool has_nodes = !part.from.empty() || !part.to.empty();
-    if (part.module && has_nodes) throw usage_error("a module and --from, --to name different parts");
+    if (part.module && has_nodes) throw usage_error("a module and --from or --to exclude each other");
     if (!part.module && !has_nodes) {
       throw usage_error("say which part: the PATH of a module, or --from NODE and --to NODE",
                         {"fxtrace order FILE lists modules, and fxtrace render FILE -f text nodes"});
     }
-    if (part.call && !part.module) throw usage_error("--call is of a module: PATH --call N");
+    if (part.call && !part.module) throw usage_error("--call needs a module: PATH --call N");
   }
 };
 
-// A saved trace stays that of its model, as in fxtrace render.
+// A saved trace keeps its model, as in fxtrace render.
 GraphCollection& trace_or_read(const ExtractArguments& arguments, const Config& config,
                                const InputFile& input, Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
@@ -73,7 +76,7 @@ int extract_and_write(const ExtractArguments& arguments, const Config& config, c
 
 int run_extract(ExtractArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
-  arguments.check();  // what is wrong is said first
+  arguments.check();  // reports wrong options before any work
   arguments.format.check_terminal(console, false);
   const InputFile input(arguments.file, console.in());
   Output output(arguments.format.output(), input, console);
@@ -89,28 +92,30 @@ Command make_extract_command(CLI::App& app) {
   auto arguments = std::make_shared<ExtractArguments>();
   app.description(
       app.get_description() +
-      " What enters becomes inputs, what is used outside the output; nodes, modules and parameters keep "
-      "their names. Run on the values that entered, the part computes what the model computed; a part that "
-      "cannot is refused. FILE is a model as of fxtrace trace, or the JSON that fxtrace trace wrote.");
+      " Values that enter the part become its inputs, values that are used outside become its output; "
+      "nodes, modules and parameters keep their names. On the same input values, the part computes what the "
+      "model computes; a part that cannot is refused. FILE is a model file as for fxtrace trace, or the "
+      "JSON that fxtrace trace wrote.");
   app.footer(
       "  fxtrace extract model.pt2 encoder.layers.0 -o layer.json\n"
       "  fxtrace extract model.json --from conv1 --to relu_3 -o part.svg\n");
   app.add_option("FILE", arguments->file, "the model file or a collection's JSON file, or - for stdin")
       ->required();
   app.add_option("PATH", arguments->path,
-                 "the module to take, as --module; its last part will do where only one ends so");
+                 "the module to extract, as with --module; the end of its path is enough if it is unique");
   const char* group = "Part";
   ExtractRequest& part = arguments->part;
   add_last_value(app, group, "--module", part.module, "PATH",
                  "the module PATH: its own graph if it has one, else a call of it");
   add_last_value(app, group, "--call", part.call, "N",
-                 "which call of the module in the graph. Default: its own graph, else 1")
+                 "the number of the module's call in the graph, from 1. Default: the module's own graph, "
+                 "else 1")
       ->check(integer_from(1));
   add_value(app, group, "--from", part.from, "NODE",
-            "nodes that the part begins with, by name; repeatable. Default: all that --to needs")
+            "a node that the part begins with, by name; repeatable. Default: all that --to needs")
       ->allow_extra_args(false);
   add_value(app, group, "--to", part.to, "NODE",
-            "nodes that the part ends with; repeatable. Default: the graph's output")
+            "a node that the part ends with; repeatable. Default: the graph's output")
       ->allow_extra_args(false);
   add_last_value(
       app, group, "--graph", part.graph, "PATH",

@@ -1,3 +1,5 @@
+// `fxtrace inspect`: shows the content of a model file: its inputs and outputs, methods, parameters and
+// modules.
 #include "app/commands/commands.h"
 
 #include <algorithm>
@@ -25,7 +27,8 @@ struct InspectArguments : ModelArguments {
   bool json = false;
 };
 
-// Of an archive, what is listed instead of one program that is traced.
+// Returns the list of programs of an archive, which is shown if there are several or a compiled one;
+// otherwise the one program is traced.
 FileInspection listing_of(const std::string& name, const FileInfo& info, const TraceOptions& options) {
   FileInspection listing{name, info};
   listing.compiled_only = info.kind == FileKind::kAotInductor;
@@ -40,7 +43,7 @@ FileInspection listing_of(const std::string& name, const FileInfo& info, const T
   return listing;
 }
 
-// All of the archive, or those that --model names.
+// Returns all compiled models of the archive, or those that --model names.
 std::vector<CompiledModel> compiled_models_of(const FileInfo& info, const TraceOptions& options) {
   auto models = read_compiled_models(info);
   if (!options.model) return models;
@@ -64,7 +67,7 @@ int inspect(const InspectArguments& arguments, const Config& config, const Input
     return kDone;
   }
   if (!is_traceable(info.kind)) {
-    // For programs, what the error says.
+    // The JSON has, for programs, what the error says.
     if (arguments.json) output.write([&](std::ostream& out) { write_file_json(listing, out); });
     throw input.with_display(not_traceable(info));
   }
@@ -102,9 +105,9 @@ Command make_inspect_command(CLI::App& app) {
       app.get_description() +
       " The table of modules has their types, the number of elements in their own parameters and in all "
       "parameters below them, the bytes of the latter, and what a trace with these options makes of each "
-      "module; --max-depth N cuts it at that depth. For an archive of several exported programs, lists "
-      "them unless --model names one. Of models that AOTInductor compiled, shows the platform, the "
-      "constants and the files.");
+      "module; --max-depth N cuts it at that depth. For an archive of several exported programs, lists them "
+      "unless --model names one. For models that AOTInductor compiled, shows the platform, the constants "
+      "and the files.");
   app.footer(
       "  fxtrace inspect model.pt\n"
       "  fxtrace inspect model.pt2 --json --max-depth 2\n");

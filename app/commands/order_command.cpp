@@ -1,3 +1,5 @@
+// `fxtrace order`: shows the order in which a model uses its modules and parameters, puts parameters into
+// buckets, and writes a plan for FSDP2.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,7 +24,7 @@
 namespace fxtrace::cli {
 namespace {
 
-// In the order of order_formats().
+// The order is that of order_formats().
 enum class OrderFormat { kText, kJson, kCsv, kPython };
 
 std::vector<AnswerFormat> order_formats() {
@@ -86,7 +88,7 @@ int order(const OrderArguments& arguments, const Config& config, const TextLayou
 int run_order(const OrderArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   config.options.beyond_ranges = true;
-  static_cast<void>(arguments.format());  // what is wrong is said first
+  static_cast<void>(arguments.format());  // reports wrong options before any work
   static_cast<void>(arguments.bucket_bytes());
   const InputFile input(arguments.model, console.in());
   Output output(arguments.answer.output(), input, console);
@@ -102,10 +104,10 @@ Command make_order_command(CLI::App& app) {
   auto arguments = std::make_shared<OrderArguments>();
   app.description(
       app.get_description() +
-      " Each module has the number of its first call, its parameters with their bytes, and its other "
-      "calls; each parameter the calls that use it. Below stand parameters that are unused or tied, and "
-      "modules that are shared or never called. MODEL is a model as of fxtrace trace, or the JSON that "
-      "fxtrace trace wrote. Equal blocks in a row are written once.");
+      " Each module has the number of its first call, its parameters with their bytes, and its other calls; "
+      "each parameter the calls that use it. Below are parameters that are unused or tied, and modules that "
+      "are shared or never called. MODEL is a model file as for fxtrace trace, or the JSON that fxtrace "
+      "trace wrote. Consecutive equal blocks are written once.");
   app.footer(
       "  fxtrace order model.pt2\n"
       "  fxtrace order model.pt2 --buckets 25MiB\n"
@@ -113,8 +115,8 @@ Command make_order_command(CLI::App& app) {
   app.add_option("MODEL", arguments->model, "the model file or a collection's JSON file, or - for stdin")
       ->required();
   add_last_value(app, "Order", "--buckets", arguments->buckets, "SIZE",
-                 "put the parameters into buckets of at most SIZE bytes (25MiB, 25MB), in the order of their "
-                 "first uses; one that is larger is a bucket by itself");
+                 "put the parameters into buckets of at most SIZE bytes (25MiB, 25MB), in the order of "
+                 "their first uses; one that is larger is a bucket by itself");
   arguments->costs.add_to(app, "Order");
   arguments->answer.add_to(app);
   arguments->add_to(app);

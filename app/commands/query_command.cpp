@@ -1,3 +1,4 @@
+// `fxtrace query`: runs one SQL statement on a database that fxtrace catalog wrote, and writes the rows.
 #include "app/commands/commands.h"
 
 #include <functional>
@@ -26,7 +27,7 @@ namespace {
 using catalog::QueryRows;
 using catalog::QueryValue;
 using Type = QueryValue::Type;
-// Asks, and gives the answer to who writes it.
+// Runs the statement, and passes columns and rows to the writer of a format.
 using Ask = std::function<void(const QueryRows& rows)>;
 
 std::string cell_text(const QueryValue& value) {
@@ -34,7 +35,7 @@ std::string cell_text(const QueryValue& value) {
   return value.type == Type::kReal ? shortest_text(value.real) : value.text;
 }
 
-// A table whose columns are as wide as its first rows need, which are nearly always all.
+// A table whose columns are as wide as its first rows need; mostly these are all rows.
 class QueryTable {
  public:
   explicit QueryTable(std::ostream& out) : out_(out) { held_.is_ragged = true; }
@@ -54,7 +55,7 @@ class QueryTable {
     if (held_bytes_ > kMostHeld) write_held();
   }
   void end() {
-    if (!is_begun_ && held_.rows.empty()) {  // names alone
+    if (!is_begun_ && held_.rows.empty()) {  // only column names
       for (TableColumn& column : held_.columns) column.right = false;
     }
     write_held();
@@ -88,7 +89,7 @@ void write_text(const Ask& ask, std::ostream& out) {
   table.end();
 }
 
-// Each name once, as keys of an object have to be.
+// Makes the names unique, as keys of a JSON object must be.
 std::vector<std::string> unique_names(std::vector<std::string> names) {
   std::map<std::string, int> seen;
   for (std::string& name : names) {
@@ -185,14 +186,14 @@ Command make_query_command(CLI::App& app) {
   auto arguments = std::make_shared<QueryArguments>();
   app.description(
       app.get_description() +
-      " FILE is what fxtrace catalog made, or another SQLite database; it is only read, as models are. "
-      "docs/how-to/catalog.md describes the tables, and has questions to begin with.");
+      " FILE is a database of fxtrace catalog, or another SQLite database; it is only read, and in the "
+      "sandbox. docs/how-to/catalog.md describes the tables, with example queries.");
   app.footer(
       "  fxtrace query models.sqlite 'SELECT path, nodes, macs FROM models ORDER BY macs DESC LIMIT 10'\n"
       "  fxtrace query models.sqlite \"SELECT DISTINCT path FROM operators JOIN models ON id = model WHERE target LIKE "
       "'aten.grid_sampler%'\" --json\n");
   app.add_option("FILE", arguments->file, "the database")->required();
-  app.add_option("SQL", arguments->sql, "one statement that reads")->required();
+  app.add_option("SQL", arguments->sql, "one SQL statement that only reads")->required();
   arguments->answer.add_to(app);
   arguments->isolation.add_to(app);
   return [arguments](Console& console) { return run_query(*arguments, console); };

@@ -1,3 +1,4 @@
+// `fxtrace schema`: prints one of the JSON schemas that are built into the program.
 #include <algorithm>
 #include <memory>
 #include <string>

@@ -1,3 +1,5 @@
+// `fxtrace summary`, also `fxtrace MODEL`: shows the modules of a model in a table, with shapes, parameters
+// and costs.
 #include "app/commands/commands.h"
 
 #include <algorithm>
@@ -34,7 +36,7 @@ struct SummaryFormat : AnswerRow<ModelSummary> {
 };
 constexpr SummaryFormat kSummaryFormats[] = {
     {{{".txt"}, write_summary_text}, true},
-    {{{".json", "--json", "write JSON: exact numbers, expressions of dimensions as text"},
+    {{{".json", "--json", "write JSON, with exact numbers, and expressions of dimensions as text"},
       write_plain<write_summary_json>}},
     {{{".csv", "--csv",
        "write CSV (RFC 4180), one row a module; a text that a spreadsheet would take for a formula gets an "
@@ -43,7 +45,7 @@ constexpr SummaryFormat kSummaryFormats[] = {
     {{{".md", "--markdown", "write a table in GitHub's Markdown"}, write_plain<write_summary_markdown>},
      true}};
 
-// Tables for people have no more rows, unless --depth says how deep they go.
+// The most rows of a table for people, unless --depth limits it.
 constexpr std::size_t kMostSummaryRows = 100;
 
 struct SummaryArguments : ModelArguments {
@@ -59,7 +61,7 @@ struct SummaryArguments : ModelArguments {
   const SummaryFormat& format() const { return kSummaryFormats[answer.format()]; }
 };
 
-// Of "weights,intensity", each once.
+// Reads a list such as "weights,intensity"; each column counts once.
 std::vector<CostColumn> read_columns(const std::string& text) {
   std::vector<CostColumn> columns;
   for (const std::size_t place : places_of(text, {"weights", "kv-cache", "intensity"},
@@ -70,7 +72,7 @@ std::vector<CostColumn> read_columns(const std::string& text) {
   return columns;
 }
 
-// What is shown of it, and how.
+// Applies the options that choose, fold and sort rows.
 void shape(ModelSummary& summary, const SummaryArguments& arguments) {
   const bool is_for_people = arguments.format().is_for_people;
   const bool folds = arguments.fold.value_or(is_for_people);
@@ -85,7 +87,7 @@ void shape(ModelSummary& summary, const SummaryArguments& arguments) {
   if (arguments.sort == "bytes") sort_rows(summary, SortKey::kBytes);
 }
 
-// A peak that many expressions may be is known at sizes.
+// If the peak is not one expression, computes it for example sizes.
 void add_example_peak(const GraphCollection& collection, ModelSummary& summary) {
   if (summary.peak_bytes || !summary.activation_bytes || collection.graphs.empty()) return;
   const auto example = example_sizes(summary);
@@ -103,7 +105,7 @@ void add_example_peak(const GraphCollection& collection, ModelSummary& summary) 
     if (cost && cost->peak_bytes) summary.example_peak = cost->peak_bytes->number();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kUsage) throw;
-    // The model does not take these.
+    // The model does not take these sizes.
   }
 }
 
@@ -115,7 +117,7 @@ ModelSummary summarize_collection(const SummaryArguments& arguments, const Confi
   return summary;
 }
 
-// "fxtrace summary model.pt --input x=float32[1,3,224,224]"
+// Returns a command that gives shapes: "fxtrace summary model.pt --input x=float32[1,3,224,224]".
 std::optional<std::string> shape_hint(const SummaryArguments& arguments, const TraceResult& result) {
   const auto& options = result.hint && result.hint->has_inputs ? result.hint->options : result.input_options;
   if (options.empty()) return std::nullopt;
@@ -173,7 +175,7 @@ int summarize(const SummaryArguments& arguments, const Config& config, const Tex
 
 int run_summary(const SummaryArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
-  static_cast<void>(arguments.format());  // what is wrong with it is said first
+  static_cast<void>(arguments.format());  // reports a wrong format before any work
   const InputFile input(arguments.model, console.in());
   Output output(arguments.answer.output(), input, console);
   const TextLayout layout = arguments.answer.layout(console);
@@ -188,12 +190,11 @@ Command make_summary_command(CLI::App& app) {
   auto arguments = std::make_shared<SummaryArguments>();
   app.description(
       app.get_description() +
-      " The table has for each module its type, the shape of what its first call gives, the number and "
-      "bytes of its parameters, and the multiply-accumulates (MACs) of all its calls, submodules included; "
-      "below it stand totals. `fxtrace MODEL` alone does the same. MODEL is a model as of fxtrace trace, "
-      "or the JSON that fxtrace trace wrote. An exported program knows its shapes; TorchScript needs "
-      "--input for shapes and MACs. Equal blocks in a row are one row, which stands for all of them, and "
-      "so do the rows below it.");
+      " The table has for each module its type, the shape of its first call's result, the number and bytes "
+      "of its parameters, and the multiply-accumulates (MACs) of all its calls, submodules included; below "
+      "it stand totals. `fxtrace MODEL` alone does the same. MODEL is a model file as for fxtrace trace, or "
+      "the JSON that fxtrace trace wrote. An exported program knows its shapes; TorchScript needs --input "
+      "for shapes and MACs. Consecutive equal blocks share one row, and so do their submodules.");
   app.footer(
       "  fxtrace summary model.pt2\n"
       "  fxtrace summary model.pt --input 'x=float32[1,3,224,224]' --sort macs\n");
@@ -201,26 +202,26 @@ Command make_summary_command(CLI::App& app) {
       ->required();
   const char* table = "Table";
   add_last_value(app, table, "--depth", arguments->depth, "N",
-                 "no modules more than N levels below the root. Default: as many levels as fit into 100 "
+                 "show modules down to N levels below the root. Default: as many levels as fit into 100 "
                  "rows; all with --json, --csv or --no-fold")
       ->check(integer_from(0));
   add_last_value(app, table, "--sort", arguments->sort, "macs|params|bytes",
-                 "submodules of a module with the largest first; of expressions what they are with 128 for "
-                 "each dimension. Default: in the order of the model")
+                 "sort the submodules of each module, largest first; expressions count with 128 for each "
+                 "dimension. Default: the order of the model")
       ->check(one_of({"macs", "params", "bytes"}));
   app.add_option_function<std::string>(
          "--columns",
          [raw = arguments.get()](const std::string& text) {
            for (const CostColumn column : read_columns(text)) raw->columns.push_back(column);
          },
-         "columns besides: weights (bytes of weights that are read), kv-cache (bytes of the keys and values of "
+         "more columns: weights (bytes of weights that are read), kv-cache (bytes of the keys and values of "
          "attention), intensity (operations for each byte that is read or written)")
       ->type_name("NAME,..")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->group(table);
   CLI::Option* fold = app.add_flag_callback(
       "--fold", [arguments] { arguments->fold = true; },
-      "one row for equal blocks in a row; the default of tables for people");
+      "one row for consecutive equal blocks; the default for text and Markdown");
   fold->group(table);
   app.add_flag_callback(
          "--no-fold", [arguments] { arguments->fold = false; },

@@ -1,3 +1,5 @@
+// `fxtrace trace` and `fxtrace render`: trace a model, or (render) read a saved collection, run passes, and
+// write it in one of the formats of app/output/formats.h.
 #include "app/commands/commands.h"
 
 #include <algorithm>
@@ -26,12 +28,12 @@ namespace fxtrace::cli {
 namespace {
 
 struct TraceCommandArguments : ModelArguments {
-  CostArguments costs;  // of render
+  CostArguments costs;  // only for render
   std::string file;
   FormatArguments format;
 };
 
-// For -v: how many nodes have no known shape, and at which operators that began.
+// Returns, for -v, the number of nodes without a known shape, and the operators where that began.
 std::optional<std::string> unknown_shapes(const GraphCollection& collection) {
   const auto is_unknown = [](const Node& node) {
     return node.meta->kind() == ValueKind::kTensor && !node.meta->shape;
@@ -66,7 +68,8 @@ std::optional<std::string> unknown_shapes(const GraphCollection& collection) {
   return text;
 }
 
-// "layers.3: an `if` depends on an input: flag (net.py:12: if flag:)", the root first.
+// Returns the first failures, the root first: "layers.3: an `if` depends on an input: flag (net.py:12: if
+// flag:)".
 std::vector<std::string> first_failures(const GraphCollection& collection) {
   constexpr std::size_t kShown = 3;
   std::vector<std::string> lines;
@@ -88,8 +91,8 @@ std::string hint_text(const Hint& hint) {
          (hint.failed == 1 ? " module fails" : " modules fail");
 }
 
-// Traces the model, runs the passes of the configuration and writes the collection; what failed is told on
-// the console.
+// Traces the model, runs the passes of the configuration and writes the collection; reports failures on the
+// console.
 int trace_and_write(const InputFile& input, const FileInfo& info, const Config& config,
                     const TraceCommandArguments& arguments, Output& output, Isolated& isolated,
                     Console& console) {
@@ -141,10 +144,10 @@ int render_collection(const TraceCommandArguments& arguments, const Config& conf
   return kDone;
 }
 
-// `is_render`: the file may be a collection.
+// With `is_render`, the file may be a collection.
 int run_trace(const TraceCommandArguments& arguments, bool is_render, Console& console) {
   Config config = arguments.set_up(console);
-  arguments.format.check_terminal(console, is_render);  // what is wrong with the format is said first
+  arguments.format.check_terminal(console, is_render);  // reports a wrong format before any work
   config.options.beyond_ranges = arguments.format.format().is_picture;
   const InputFile input(arguments.file, console.in());
   Output output(arguments.format.output(), input, console);
@@ -182,10 +185,9 @@ Command make_render_command(CLI::App& app) {
   auto arguments = std::make_shared<TraceCommandArguments>();
   app.description(
       app.get_description() +
-      " FILE is a model as of fxtrace trace, or the JSON that fxtrace trace wrote: then the model is not "
-      "needed any more, and nothing is lost: as JSON the collection is written as it was. A picture shows "
-      "equal blocks in a row as one, leaves out sizes, asserts and constants, and closes boxes until it "
-      "fits a page.");
+      " FILE is a model file as for fxtrace trace, or the JSON that fxtrace trace wrote: for JSON the model "
+      "is not needed, and JSON output is the collection as it was. A picture shows consecutive equal blocks "
+      "as one, leaves out sizes, asserts and constants, and closes boxes until it fits a page.");
   app.footer(
       "  fxtrace render model.pt2 -o model.svg\n"
       "  fxtrace render model.json --focus encoder.layers.0 -o layer.png\n"

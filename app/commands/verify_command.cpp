@@ -1,3 +1,5 @@
+// `fxtrace verify`: runs the model and its traced graph in LibTorch on the same inputs, and compares the
+// results.
 #include "app/commands/commands.h"
 
 #include <algorithm>
@@ -37,11 +39,11 @@ struct VerifyArguments : ModelArguments {
   AnswerArguments answer{{{".txt"}, {".json", "--json", "write JSON (schemas/verification.schema.json)"}}};
 };
 
-constexpr std::size_t kJsonFormat = 1;  // of the formats
+constexpr std::size_t kJsonFormat = 1;  // index into the formats
 constexpr int kNotEqual = 1;
-constexpr std::size_t kMostProfileRows = 100;  // of a profile's table
+constexpr std::size_t kMostProfileRows = 100;  // rows of a profile's table
 
-// What is read besides the model.
+// The input files besides the model.
 struct Files {
   std::optional<InputFile> collection, against;
   std::vector<InputFile> inputs;
@@ -51,7 +53,7 @@ Error cannot_run(const InputFile& input, const std::string& what, std::vector<st
   return input.with_display(input_error(what, std::move(hints)));
 }
 
-// What is given instead of drawn.
+// Returns the values to run on that were given, as files or as the sample inputs of an exported program.
 verify::GivenInputs given_inputs(const verify::Engine& engine, const std::vector<InputFile>& files,
                                  const TraceOptions& options, const ModuleGraph& graph,
                                  const ExportedProgram* program) {
@@ -101,7 +103,7 @@ void write(const verify::Verification& verification, verify::Subject subject,
   });
 }
 
-// The model that the graph of another file is held to.
+// The model of --against, to which the program is compared.
 struct Other {
   FileInfo info;
   std::unique_ptr<const Program> program;
@@ -121,8 +123,8 @@ Other read_other(const InputFile& input, const TraceOptions& options, Isolated& 
   return other;
 }
 
-// What is called of an archive is a method of it, and forward of the program that was made of that.  All of
-// the program is followed.
+// The options select a method of the TorchScript archive, but `forward` of the program that was made from it.
+// The program is traced into all its modules.
 void set_up_for_other(Config& config) {
   config.options.method = "forward";
   config.options.default_leaves = false;
@@ -165,7 +167,7 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
     return strict_code(traced, collection, input, console,
                        verification.verdict() == verify::Verdict::kEqual ? kDone : kNotEqual);
   };
-  console.note("the model runs now, as its file says it");
+  console.note("running the code of the model");
   isolated.begins(Stage::kRunModel);
 
   const verify::Engine engine(api);
@@ -188,7 +190,8 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
       return exported == nullptr ? verify::load_script_model(of) : verify::load_program_model(of, *exported);
     };
   }
-  // Zeros, as the sample inputs of a program that was converted are, tell hardly anything.
+  // Without --inputs, random values are drawn: the sample inputs of a converted program are zeros, which show
+  // hardly anything.
   const verify::GivenInputs inputs =
       other && files.inputs.empty()
           ? verify::GivenInputs()
@@ -215,11 +218,11 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
 
 int run_verify(const VerifyArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
-  static_cast<void>(arguments.answer.format());  // what is wrong with it is said first
+  static_cast<void>(arguments.answer.format());  // reports a wrong format before any work
   if (arguments.collection && arguments.trace.any(is_no_pass))
     throw usage_error("options of a trace do not apply with --collection, which says how it was traced");
   if (arguments.against && (arguments.collection || arguments.options.profiles))
-    throw usage_error("--against holds one program to one model, without --collection and --profile");
+    throw usage_error("--against cannot be combined with --collection or --profile");
   const InputFile input(arguments.model, console.in());
   Files files;
   std::vector<const InputFile*> others;
@@ -243,9 +246,9 @@ Command make_verify_command(CLI::App& app) {
   auto arguments = std::make_shared<VerifyArguments>();
   app.description(
       app.get_description() +
-      " Every value's shape and dtype is held against what the graph says of it, and so are guards. MODEL "
-      "is a model as of fxtrace trace, which is traced with the same options. Its code runs, in LibTorch, "
-      "in a process that can open nothing and write nothing but the answer. Exit code 1 when they differ.");
+      " Each value's shape and dtype is compared with the graph's, and guards are checked. MODEL is a model "
+      "file as for fxtrace trace, which is traced with the same options. Its code runs in LibTorch, in a "
+      "sandboxed process that can open no files and write only the answer. Exit code 1 when they differ.");
   app.footer(
       "  fxtrace verify model.pt2\n"
       "  fxtrace verify model.pt --input 'x=float32[batch,3,224,224]' --dim batch=1..8 --runs 3\n");
@@ -254,31 +257,31 @@ Command make_verify_command(CLI::App& app) {
   verify::VerifyOptions& options = arguments->options;
   add_last_value(
       app, group, "--runs", options.runs, "N",
-      "how often, each time with sizes of named dimensions drawn from their ranges. Default 1; 2 for a graph that "
-      "keeps state")
+      "the number of runs; each draws the sizes of named dimensions from their ranges. Default 1; 2 for a "
+      "graph that keeps state")
       ->check(integer_from(1));
   add_last_value(app, group, "--seed", options.seed, "N",
-                 "of inputs, and of operators that draw random numbers. Default 0")
+                 "the seed of random inputs, and of operators that draw random numbers. Default 0")
       ->check(integer_from(0));
-  add_value(app, group, "--atol", options.absolute, "X",
-            "absolute difference that is no difference. Default 0")
+  add_value(app, group, "--atol", options.absolute, "X", "tolerated absolute difference. Default 0")
       ->check(number_from_0());
   add_value(app, group, "--rtol", options.relative, "X",
-            "likewise, relative to the model's value. Default 0: all bits are the same")
+            "tolerated difference relative to the model's value. Default 0: all bits must be equal")
       ->check(number_from_0());
   add_value(app, group, "--collection", arguments->collection, "FILE",
-            "the graph of FILE, which fxtrace trace wrote for this model and other tools may have changed");
-  add_last_value(
-      app, group, "--against", arguments->against, "FILE",
-      "hold the program MODEL to the model in FILE that it was made of, a TorchScript archive or another "
-      "program: both run, twice at least, on random inputs. --method says what of it");
-  add_value(
-      app, group, "--inputs", arguments->inputs, "FILE",
-      "run on the values in FILE: an array of numpy (.npy), several by name (.npz), or what torch.save wrote, which "
-      "is one value, a list or tuple in the order of the inputs, or a dict by name. Several files one after the "
-      "other. Default: the sample inputs of an exported program in the first run, else random values");
+            "verify the graph in FILE, which fxtrace trace wrote for this model and other tools may have "
+            "changed");
+  add_last_value(app, group, "--against", arguments->against, "FILE",
+                 "compare the program MODEL with the model in FILE that it was converted from, a "
+                 "TorchScript archive or another program: both run, at least twice, on random inputs. "
+                 "--method names the converted method");
+  add_value(app, group, "--inputs", arguments->inputs, "FILE",
+            "run on the values in FILE: an array of numpy (.npy), several by name (.npz), or what "
+            "torch.save wrote, which is one value, a list or tuple in the order of the inputs, or a dict by "
+            "name. Several files one after the other. Default: the sample inputs of an exported program in "
+            "the first run, else random values");
   app.add_flag("--profile", options.profiles,
-               "measure how long each module of the graph runs, and what memory it takes, beside its costs")
+               "measure the time and memory of each module of the graph, and show them beside its costs")
       ->group(group);
   arguments->answer.add_to(app);
   arguments->add_to(app);

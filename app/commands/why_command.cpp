@@ -1,3 +1,5 @@
+// `fxtrace why`: explains why modules failed to trace, are leaves or were not visited, what is known of a
+// dimension, or where a guard comes from, and tries options that help.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -33,7 +35,7 @@ struct WhyArguments : ModelArguments {
   AnswerArguments answer{kWhyFormats};
 };
 
-// The range that options give the dimension, those of the trace that was saved among them.
+// Returns the range that options give the dimension; for a saved trace, its own options.
 Range given_range(const std::string& name, const Config& config, const TraceResult& result) {
   if (result.program != nullptr) return make_dimensions(config.options).range(name);
   Config saved;
@@ -41,7 +43,7 @@ Range given_range(const std::string& name, const Config& config, const TraceResu
     read_config(result.collection.options_json, "options", saved);
     return make_dimensions(saved.options).range(name);
   } catch (const Error&) {
-    return {};  // options of another version
+    return {};  // the options are those of another version
   }
 }
 
@@ -68,7 +70,7 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
         Output& output, Isolated& isolated, Console& console) {
   const TraceResult& result = trace_or_read(config, arguments.trace.any(), input, isolated, console);
   const GraphCollection& collection = result.collection;
-  TraceOptions options = config.options;  // of what is tried
+  TraceOptions options = config.options;  // for the traces that are tried
   options.spent = result.spent;
   const std::size_t format = arguments.answer.format();
   Explanation explanation;
@@ -107,7 +109,7 @@ int run_why(WhyArguments& arguments, Console& console) {
     throw usage_error(
         "PATH asks about modules, --dim NAME about a dimension, --guard about a guard: give one of them");
   Config config = arguments.trace.resolve(console);
-  static_cast<void>(arguments.answer.format());  // what is wrong with it is said first
+  static_cast<void>(arguments.answer.format());  // reports a wrong format before any work
   const InputFile input(arguments.model, console.in());
   Output output(arguments.answer.output(), input, console);
   const TextLayout layout = arguments.answer.layout(console);
@@ -122,10 +124,10 @@ Command make_why_command(CLI::App& app) {
   auto arguments = std::make_shared<WhyArguments>();
   app.description(
       app.get_description() +
-      " With PATH, tell why modules are traced, leaves, failed or not visited; with --dim NAME, what is "
-      "known of a dimension and why; with --guard, who says what a guard says, and which line needs it. "
-      "MODEL is a model as of fxtrace trace, or the JSON that fxtrace trace wrote, with which nothing can "
-      "be tried.");
+      " With PATH, explain why modules are traced, leaves, failed or not visited; with --dim NAME, what is "
+      "known about a dimension and why; with --guard, where a guard comes from and which line needs it. "
+      "MODEL is a model file as for fxtrace trace, or the JSON that fxtrace trace wrote, for which no "
+      "options can be tried.");
   app.footer(
       "  fxtrace why model.pt\n"
       "  fxtrace why model.pt encoder.layers.3\n"

@@ -1,3 +1,4 @@
+// Completion scripts for bash, zsh and fish.
 #include "app/documents/documents.h"
 
 #include <algorithm>
@@ -11,14 +12,14 @@ namespace {
 
 constexpr char kCommandOfFiles[] = "summary";
 
-// A few words of a help text: up to the first stop.
+// Returns the first words of a help text, up to the first stop.
 std::string brief(const OptionText& option) {
   std::size_t end = option.help.size();
   for (const char* stop : {". ", "; ", ": "}) end = std::min(end, option.help.find(stop));
   return option.help.substr(0, end);
 }
 
-// With each of `special` behind a backslash, in single quotes.
+// Puts text in single quotes, with a backslash before each character of `special`.
 std::string quoted(const std::string& text, const std::string& special, const std::string& quote) {
   std::string result = "'";
   for (const char c : text) {
@@ -62,7 +63,7 @@ void write_bash_values(const CommandText& command, std::ostream& out) {
         << "          return ;;\n";
   }
   if (!files.empty()) out << "        " << joined(files, {}, "|") << ")\n          return ;;\n";
-  // What these take nobody can guess, and it is no file.
+  // Values of other options are neither known nor files.
   if (!others.empty()) {
     out << "        " << joined(others, {}, "|") << ")\n"
         << "          compopt +o default 2>/dev/null\n          return ;;\n";
@@ -84,7 +85,7 @@ std::string zsh_quoted(const std::string& text, const std::string& special = "")
 }
 
 std::string zsh_value(const OptionText& option) {
-  std::string action = " ";  // a value that nobody can guess
+  std::string action = " ";  // a value without completions
   if (option.is_file) action = "_files";
   if (!option.choices.empty()) action = "(" + joined(option.choices, {}, " ") + ")";
   std::string name = option.value;

@@ -1,3 +1,4 @@
+// Manual pages, in the macros of man(7).
 #include "app/documents/documents.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace fxtrace::cli {
 namespace {
 
-// Text that means nothing to roff, wherever it stands in a line.
+// Escapes text so that it means nothing to roff, wherever it stands in a line.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -17,7 +18,7 @@ std::string escaped(const std::string& text) {
       case '\\':
         result += "\\e";
         break;
-      case '-':  // else a hyphen, which nobody can paste into a shell
+      case '-':  // a plain one would be set as a hyphen, which cannot be pasted into a shell
         result += "\\-";
         break;
       case '\'':
@@ -39,11 +40,11 @@ std::string escaped(const std::string& text) {
   return result.starts_with('.') ? "\\&" + result : result;
 }
 
-// Without a hyphen at the end of a line: what is bold is typed so.
+// Sets text in bold, which is text to be typed, without hyphenation at the end of a line.
 std::string bold(const std::string& text) { return "\\fB\\%" + escaped(text) + "\\fR"; }
 std::string italic(const std::string& text) { return "\\fI" + escaped(text) + "\\fR"; }
 
-// A sentence a line, as roff wants it.
+// Writes one sentence per line, as roff wants it.
 void write_text(const std::string& text, std::ostream& out) {
   std::size_t start = 0;
   while (start < text.size()) {
@@ -54,7 +55,7 @@ void write_text(const std::string& text, std::ostream& out) {
   }
 }
 
-// "trace MODEL": a lower case first letter, as NAME has it.
+// Lowers the first letter, as the section NAME has it, except that of an abbreviation.
 std::string uncapitalized(std::string text) {
   if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])) != 0)
     text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
@@ -87,19 +88,20 @@ constexpr Row kExitCodes[] = {
      "Done. Modules that failed to trace are part of a good result, and one line on stderr says how many."},
     {"2", "Wrong usage."},
     {"3",
-     "The input cannot be read or is not supported, or the output cannot be written: one line says what it is "
-     "and what to do."},
+     "The input cannot be read or is not supported, or the output cannot be written: one line says what it "
+     "is and what to do."},
     {"4", "With --strict: some module failed to trace. The output is written all the same."},
     {"70", "A defect in fxtrace itself."},
 };
 
 constexpr Row kEnvironment[] = {
     {"FXTRACE_LIBTORCH",
-     "The folder of a torch package, or its lib folder: the LibTorch that verify and --op-library take; nothing else needs "
-     "one. Without it, that is the one that fxtrace was built with, if it is still there, else a torch in the "
-     "virtual environment that fxtrace is in, else the one that the system's loader finds (LD_LIBRARY_PATH)."},
+     "The folder of a torch package, or its lib folder: the LibTorch that verify and --op-library use; "
+     "nothing else needs one. Without it, that is the one that fxtrace was built with, if it is still "
+     "there, else a torch in the virtual environment that fxtrace is in, else the one that the system's "
+     "loader finds (LD_LIBRARY_PATH)."},
     {"NO_COLOR", "If set, messages have no colours."},
-    {"TMPDIR", "Where what comes from a pipe is kept while it is read."},
+    {"TMPDIR", "The folder of the temporary file for input from a pipe."},
 };
 
 template <std::size_t N>
@@ -160,7 +162,7 @@ void write_man_page(const CommandText& command, const std::string& version, std:
   out << ".SH OPTIONS\n";
   for (const auto& [group, options] : command.groups) {
     if (group != "Options") out << ".SS " << escaped(group) << "\n";
-    // Those that all commands have.
+    // The group Options holds the options that all commands have.
     if (group == "Options" && command.groups.size() > 1) out << ".SS Help\n";
     write_options(options, out);
   }

@@ -10,7 +10,7 @@
 namespace fxtrace::cli {
 namespace {
 
-// Text without any markup of GitHub's Markdown.
+// Escapes the markup of GitHub's Markdown.
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -20,7 +20,7 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-// Code in a table, where only a bar has to be escaped.
+// Formats code in a table, where only a bar has to be escaped.
 std::string code(std::string_view text) {
   std::string result = "`";
   for (const char c : text) result += c == '|' ? std::string("\\|") : std::string(1, c);

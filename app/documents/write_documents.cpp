@@ -1,7 +1,7 @@
-// Writes the manual pages and the completions of shells into a folder as share/ of an installation has them.
-// Runs in the build:
+// Writes manual pages and shell completions into a folder, laid out as share/ of an installation.  Runs in
+// the build:
 //   fxtrace_documents FOLDER
-//   fxtrace_documents --options-page     the reference of options on stdout, for scripts/reference
+//   fxtrace_documents --options-page     writes the reference of options to stdout, for scripts/reference
 #include <algorithm>
 #include <exception>
 #include <filesystem>

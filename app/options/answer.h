@@ -1,5 +1,5 @@
-// What commands that answer a question share: the formats of the answer, and the model or collection that it
-// is about.
+// The parts that commands share that answer a question: the formats of the answer, and reading the model or
+// collection.
 #pragma once
 
 #include <cstddef>
@@ -23,19 +23,19 @@ class App;
 namespace fxtrace::cli {
 
 struct AnswerFormat {
-  const char* suffix;            // of -o: ".json"
-  const char* option = nullptr;  // that chooses it, "--json"; null: there is none
-  const char* help = "";         // of that option
+  const char* suffix;            // suffix of the FILE of -o: ".json"
+  const char* option = nullptr;  // the option that chooses the format, "--json"; null: none
+  const char* help = "";         // the help of that option
 };
 
-// A format of one command's answer.
+// A format of one command's answer, and its writer.
 template <class Answer>
 struct AnswerRow {
   AnswerFormat format;
   void (*write)(const Answer& answer, std::ostream& out, const TextLayout& layout);
 };
 
-// The writer of a format that has no layout.
+// Adapts the writer of a format that has no layout.
 template <auto Write, class Answer>
 void write_plain(const Answer& answer, std::ostream& out, const TextLayout&) {
   Write(answer, out);
@@ -45,20 +45,20 @@ void write_plain(const Answer& answer, std::ostream& out, const TextLayout&) {
 // must not be moved before parsing ends.
 class AnswerArguments {
  public:
-  // The first format is the one without -o and options.
+  // The first format is the default.
   explicit AnswerArguments(std::vector<AnswerFormat> formats) : formats_(std::move(formats)) {}
-  // Takes those of rows that have a member `format`.
+  // Takes the formats from rows that have a member `format`.
   template <class Row, std::size_t Count>
   explicit AnswerArguments(const Row (&rows)[Count]) {
     for (const Row& row : rows) formats_.push_back(row.format);
   }
-  // `more` is said in the help of -o after the list of suffixes.
+  // `more` is added to the help of -o, after the list of suffixes.
   void add_to(CLI::App& app, const std::string& more = "");
 
   const std::string& output() const { return output_; }  // the FILE of -o; "-" is stdout
   // Returns the index of the format.  Throws Error(kUsage) for a suffix that none has.
   std::size_t format() const;
-  // How a text for people is laid out: as wide as the terminal if it goes there.
+  // Returns the layout of a text for people: as wide as the terminal if it goes there.
   TextLayout layout(const Console& console) const;
 
  private:
@@ -67,19 +67,19 @@ class AnswerArguments {
   std::size_t chosen_ = 0;
 };
 
-// Returns the trace of a model, or the collection that `fxtrace trace` saved, without a program then;
-// `isolated` owns it.  Throws as the next.
+// Returns the trace of a model, or the collection that `fxtrace trace` saved, which has no program;
+// `isolated` owns it.  Throws as read_model_or_collection() does.
 TraceResult& trace_or_read(const Config& config, bool has_trace_options, const InputFile& input,
                            Isolated& isolated, Console& console);
 
-// Returns the collection of a model, traced and with the passes of the configuration, or the one that
+// Returns the collection of a model, traced and after the passes of the configuration, or the one that
 // `fxtrace trace` saved; `isolated` owns it.  Throws Error(kUsage) if options of a trace are given for a
 // saved one (`has_trace_options`), and Error(kInput).
 GraphCollection& read_model_or_collection(const Config& config, bool has_trace_options,
                                           const InputFile& input, Isolated& isolated, Console& console);
 
-// Returns kModuleFailed, and says so, if --strict is given and something failed (strict_failure()); else
-// `code`.
+// Returns kModuleFailed, with an error on the console, if --strict is given and strict_failure() finds
+// something; else returns `code`.
 int strict_code(const Config& config, const GraphCollection& collection, const InputFile& input,
                 Console& console, int code);
 

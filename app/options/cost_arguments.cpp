@@ -22,7 +22,7 @@
 namespace fxtrace::cli {
 namespace {
 
-// Operators that the graphs call, and those of unknown cost inside of what they call.
+// Returns the operators that the graphs call, and those of unknown cost inside of what the nodes call.
 std::set<std::string> called_operators(const GraphCollection& collection) {
   std::set<std::string> names;
   const auto add = [&](const ModuleGraph& graph, const auto& self) -> void {
@@ -39,14 +39,15 @@ std::set<std::string> called_operators(const GraphCollection& collection) {
   return names;
 }
 
-// "my::op" of "my.op.default".
+// Returns "my::op" for "my.op.default".
 std::string as_given(const std::string& target) {
   const std::size_t dot = target.find('.');
   if (dot == std::string::npos) return target;
   return target.substr(0, dot) + "::" + target.substr(dot + 1, target.find('.', dot + 1) - dot - 1);
 }
 
-// What a rule asks of the calls of its operator has to be there.
+// Checks that every argument that a cost rule names exists in the calls of its operator.  Throws
+// Error(kUsage).
 void check_names(const ModuleGraph& graph, const CustomCosts& costs) {
   for (const NodeId id : graph.graph.order()) {
     const Node& node = graph.graph.node(id);
@@ -80,7 +81,7 @@ void check_names(const ModuleGraph& graph, const CustomCosts& costs) {
   for (const Subgraph& subgraph : graph.subgraphs) check_names(subgraph.graph, costs);
 }
 
-// Of what was traced with it, the collection has them.
+// Adds the given cost rules to a collection; one that was traced with them has them already.
 void add_custom_costs(const Config& config, GraphCollection& collection) {
   const auto& given = config.options.custom_costs;
   if (given == collection.custom_costs || given.empty()) return;
@@ -115,8 +116,8 @@ void note_ranges(const GraphCollection& collection, const std::map<std::string, 
   for (const auto& [name, number] : numbers) {
     const Range range = dimensions.range(name);
     if ((range.low && number < *range.low) || (range.high && number > *range.high)) {
-      console.remark("note", "the model was made for other sizes than " + name + "=" +
-                                 std::to_string(number) + ": costs are those that its graph has there");
+      console.remark("note", "the range of the model excludes " + name + "=" + std::to_string(number) +
+                                 ": costs are those of its graph at that size");
     }
   }
 }
@@ -129,7 +130,7 @@ void CostArguments::add_to(CLI::App& app, const char* group) {
          [this](const std::string& text) {
            for (GivenSizes& each : read_given_sizes(text)) at.push_back(std::move(each));
          },
-         "shapes and costs with these numbers for names of sizes, or sizes of inputs: batch=1,seq=4096 or "
+         "compute shapes and costs at these sizes of dimensions or inputs: batch=1,seq=4096 or "
          "x=1x3x224x224. Repeatable")
       ->type_name("NAME=N,..")
       ->trigger_on_parse()

@@ -1,4 +1,4 @@
-// The options of commands that show costs: at which sizes, and what operators of the user's own cost.
+// The options of commands that show costs: --at for sizes, and --cost for the user's own operators.
 #pragma once
 
 #include <vector>
@@ -18,10 +18,10 @@ struct CostArguments {
   std::vector<GivenSizes> at;
 
   void add_to(CLI::App& app, const char* group);
-  // Gives the collection the costs that are asked for, also one that was not traced with the configuration.
-  // Throws Error(kUsage) for names that it does not have.
+  // Computes the costs that the options ask for, also in a collection that was not traced with the
+  // configuration.  Throws Error(kUsage) for names that the collection does not have.
   void apply(const Config& config, GraphCollection& collection, Console& console) const;
-  // Likewise for two, of which one at least has each name.
+  // Does the same for two collections; each name must be in at least one of them.
   void apply(const Config& config, GraphCollection& first, GraphCollection& second, Console& console) const;
 };
 

@@ -1,4 +1,4 @@
-// Reads the model or collection that a command was given.
+// Reads the model or collection that a command was given, and fits the configuration to its kind.
 #pragma once
 
 #include "app/console.h"
@@ -18,24 +18,23 @@ namespace fxtrace::cli {
 TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Config& config,
                         const TraceRequest& wanted, Isolated& isolated, Console& console);
 
-// Returns the configuration for a trace that is to tell costs, which need the operators inside of every
-// module: without default leaves, unless the user says which modules are leaves.  TorchScript without --input
-// keeps them, as control flow in modules of torch.nn cannot be followed without shapes.
+// Returns the configuration for a trace that computes costs, which need the operators inside of every module:
+// without default leaves, unless the user says which modules are leaves.  TorchScript without --input keeps
+// the default leaves, since control flow in modules of torch.nn cannot be followed without shapes.
 Config config_for_costs(Config config, FileKind kind);
 
-// Returns the configuration without options that files of this kind do not take and those of another one do:
-// --model; --input, and --dim of the dimensions that it names.
+// Returns the configuration without the options that only files of the other kind take: --model for
+// TorchScript; --input, and --dim for its dimensions, for exported programs.
 Config config_for(Config config, FileKind kind);
 
-// Returns whether the file begins as a collection's JSON does; what else it may be read_collection_file()
-// says.
+// Returns whether the file begins as a collection's JSON does; read_collection_file() checks the rest.
 bool may_be_collection(const InputFile& input, const FileInfo& info);
 
 // Reads the JSON that `fxtrace trace` wrote; warns on the console of ignored fields.  Throws Error(kInput).
 GraphCollection read_collection_file(const InputFile& input, Console& console);
 
-// Reads it for a command that takes models too.  Throws Error(kUsage) if options of a trace are given, which
-// do not apply, and Error(kInput).
+// Reads the JSON that `fxtrace trace` wrote, for a command that takes models too.  Throws Error(kUsage) if
+// options of a trace are given, as they do not apply, and Error(kInput).
 GraphCollection read_saved_collection(bool has_trace_options, const InputFile& input, Console& console);
 
 // Returns a listener that writes to the console.

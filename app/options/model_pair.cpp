@@ -17,7 +17,7 @@
 namespace fxtrace::cli {
 namespace {
 
-// "float32[s77,3,32,32]"; nothing where not all of it is known.
+// Returns an input specification, "float32[s77,3,32,32]"; nothing if the shape or the dtype is not known.
 std::optional<std::string> spec_text(const Meta& meta) {
   const auto sizes = meta.sizes();
   if (!sizes || !meta.dtype) return std::nullopt;
@@ -29,7 +29,7 @@ bool speak_of_inputs(const TraceOptions& options) {
   return !options.inputs.empty() || !options.concrete.empty() || options.input_names;
 }
 
-// With the program's inputs, by their names or places, as far as they are known.
+// Adds the program's inputs to the options, by name or position, as far as they are known.
 void add_inputs(const GraphCollection& program, bool has_names, TraceOptions& options) {
   const Graph& graph = program.graphs.front().graph;
   std::size_t place = 0;
@@ -59,7 +59,7 @@ class PairReader {
                                     isolated_, console_);
   }
 
-  // TorchScript, as the program was exported.
+  // Traces TorchScript with the inputs of the exported program that it is compared with.
   GraphCollection& read_beside(const GraphCollection& program, const InputFile& input, const FileInfo& info,
                                const FileInfo& other) {
     GraphCollection* found = find_fitting(program, input, info);
@@ -71,7 +71,8 @@ class PairReader {
   }
 
  private:
-  // Traced with the program's inputs, or those of the options; null where the model does not take these.
+  // Traces with the program's inputs, or those of the options; returns null where the model does not take
+  // these.
   GraphCollection* find_fitting(const GraphCollection& program, const InputFile& input,
                                 const FileInfo& info) {
     for (const bool has_names : {true, false}) {
@@ -86,14 +87,15 @@ class PairReader {
             fxtrace::trace_file(input.file(), info, input.base_name(), config, {},
                                 {log::info, [&](const std::string& text) { warnings.push_back(text); },
                                  [&](const std::string& text) { notes.push_back(text); }}));
-        if (!result.warnings.empty()) continue;  // operators that do not take such sizes
+        if (!result.warnings.empty()) continue;  // the operators do not take such sizes
         for (const std::string& text : warnings) console_.warning(text);
         for (const std::string& text : notes) console_.remark("note", text);
         run_passes(config.passes, result.collection, console_);
         return &result.collection;
       } catch (const Error& error) {
         if (error.kind() == ErrorKind::kInternal) throw;
-        if (error.kind() == ErrorKind::kInput) return nullptr;  // which is told without them
+        // the same error comes again without these inputs
+        if (error.kind() == ErrorKind::kInput) return nullptr;
       }
     }
     return nullptr;

@@ -14,10 +14,11 @@ struct ModelPair {
   GraphCollection& after;
 };
 
-// Each is as of read_model_or_collection().  An option that files of one kind alone take goes to the model of
-// that kind, if the other is a model of another one.  TorchScript beside an exported program is traced as
-// torch.export does: with the sizes of that program's inputs, unless options speak of inputs, and into
-// functions of torch.nn.functional; but not if more modules fail so.  `isolated` owns both.
+// Reads or traces each as read_model_or_collection() does.  An option that only one kind of file takes goes
+// to the model of that kind, if the two models are of different kinds.  TorchScript beside an exported
+// program is traced as torch.export does: with the sizes of that program's inputs (unless options give
+// inputs), and with functions of torch.nn.functional traced into; but without this, if more modules fail to
+// trace with it.  `isolated` owns both.
 ModelPair read_model_pair(const Config& config, const InputFile& first, const InputFile& second,
                           Isolated& isolated, Console& console);
 

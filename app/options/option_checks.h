@@ -1,4 +1,4 @@
-// Options with a value, and checks of it with messages for users.
+// Adds options with a value, and checks values with messages for users.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ CLI::Option* add_value(CLI::App& app, const char* group, const std::string& name
   return app.add_option(name, value, help)->type_name(type)->group(group);
 }
 
-// Adds an option that may be given again; then the last value counts.
+// Adds an option that may be repeated; the last value counts.
 template <class T>
 CLI::Option* add_last_value(CLI::App& app, const char* group, const std::string& name, T& value,
                             const std::string& type, const std::string& help) {
@@ -33,7 +33,7 @@ CLI::Option* add_last_value(CLI::App& app, const char* group, const std::string&
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-// For CLI::Option::check(): returns an error text, or an empty one.
+// A check for CLI::Option::check(): returns an error text, or an empty one if the value is good.
 inline std::function<std::string(const std::string&)> integer_from(std::int64_t least) {
   return [least](const std::string& text) -> std::string {
     const auto value = number_in<std::int64_t>(text);
@@ -57,8 +57,8 @@ inline std::function<std::string(const std::string&)> one_of(const std::vector<s
   };
 }
 
-// Returns the places in `names` of the items of a list: of "shapes,nodes".  Throws Error(kUsage) for another
-// item, which says `unknown` of it: "--only: unknown kind of difference".
+// Returns the indices in `names` of the items of a list such as "shapes,nodes".  Throws Error(kUsage) for an
+// unknown item; `unknown` begins the message: "--only: unknown kind of difference".
 inline std::vector<std::size_t> places_of(const std::string& list, const std::vector<std::string>& names,
                                           const std::string& unknown, const std::string& hint) {
   std::vector<std::size_t> places;

@@ -59,7 +59,7 @@ void tell(const PassReport& report, Console& console) {
 
 void add_list_of_passes(CLI::App& app) {
   app.add_flag_callback(
-         "--list-passes", [] { throw CLI::CallForVersion(list_of_passes(), 0); }, "say what passes there are")
+         "--list-passes", [] { throw CLI::CallForVersion(list_of_passes(), 0); }, "list the passes")
       ->group(kOptionGroups[kPasses])
       ->trigger_on_parse();
 }

@@ -14,14 +14,14 @@ class App;
 
 namespace fxtrace::cli {
 
-// Adds the option --list-passes, which ends the run.
+// Adds the option --list-passes, which prints the passes and ends the run.
 void add_list_of_passes(CLI::App& app);
 
-// Runs passes in order, and reports on the console what they left unchanged.
+// Runs passes in order, and reports on the console the nodes that they left unchanged.
 void run_passes(const std::vector<std::string>& names, GraphCollection& collection, Console& console);
 
-// What --strict takes for a failure: modules that failed to trace, and writes that stay where a pass was to
-// remove them.  Nothing when all went well.
+// Returns a description of what --strict takes for a failure: modules that failed to trace, and writes that
+// stay although a pass was to remove them.  Returns nothing when all went well.
 std::optional<std::string> strict_failure(const std::vector<std::string>& passes,
                                           const GraphCollection& collection);
 

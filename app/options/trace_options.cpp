@@ -14,7 +14,7 @@
 namespace fxtrace::cli {
 namespace {
 
-// The row whose list the row's values are for.
+// Returns the row of the list that this row's values are added to.
 const OptionRow* list_row(const OptionRow* row) {
   if (row->adds_to == nullptr) return row;
   const auto is_it = [&](const OptionRow& other) {
@@ -23,7 +23,7 @@ const OptionRow* list_row(const OptionRow* row) {
   return &*std::find_if(option_table().begin(), option_table().end(), is_it);
 }
 
-// Costs can be told of what is traced already, too.
+// Costs can be computed for a graph that is traced already, too.
 bool is_cost(const OptionRow& row) { return row.key != nullptr && std::string_view(row.key) == "cost"; }
 
 }  // namespace
@@ -56,7 +56,7 @@ CLI::Option* TraceArguments::add_row(CLI::App& app, const OptionRow& row) {
   CLI::Option* option = app.add_option_function<std::string>(row.name, take, row.help)->type_name(row.type);
   if (value.kind == Kind::kInteger) option->check(integer_from(value.least));
   if (value.kind == Kind::kChoice) option->check(one_of(value.choices));
-  // Options that may be repeated are taken down as they come, which keeps the order across options.
+  // Repeatable options are recorded as they are parsed, which keeps the order across options.
   if (value.kind == Kind::kRepeatable) return option->trigger_on_parse();
   return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
@@ -85,7 +85,7 @@ bool TraceArguments::has(std::string_view option, const std::string& text) const
 Config TraceArguments::resolve(Console& console) const {
   Config config;
   if (config_file_) read_config(read_small_file(*config_file_, console), *config_file_, config);
-  // In the order of the table, as a file is read; within one list in the order given.
+  // The order is that of the table, as a file is read; within one list it is the order given.
   auto given = given_;
   std::stable_sort(given.begin(), given.end(),
                    [](const Given& a, const Given& b) { return list_row(a.row) < list_row(b.row); });

@@ -1,4 +1,4 @@
-// The options shared by the commands that load a model: those of a trace, and how the model is read.
+// The options shared by the commands that load a model: options of the trace, of isolation and of messages.
 #pragma once
 
 #include <functional>
@@ -20,28 +20,28 @@ namespace fxtrace::cli {
 
 using OptionFilter = std::function<bool(const OptionRow&)>;
 
-// Options of a trace but those of passes, for commands that run none.
+// Selects the options of a trace except passes, for commands that run none.
 inline bool is_no_pass(const OptionRow& row) { return row.group != kPasses; }
 
 // The parsed options.  CLI11 writes into this object after add_to(), so it must not be moved before parsing
 // ends.
 class TraceArguments {
  public:
-  // `which` are the options of the command; empty: all.
+  // `which` selects the options of the command; empty: all.
   void add_to(CLI::App& app, const OptionFilter& which = {});
 
-  // Returns the configuration file, if any, overridden by the command line.  The console takes down
-  // what files are read for that.  Throws Error(kUsage).
+  // Returns the configuration file, if any, overridden by the command line.  The console records the files
+  // that are read for that.  Throws Error(kUsage).
   Config resolve(Console& console) const;
 
-  // Removes and returns the values of an option NAME=VALUE that are names alone, for a command that gives
-  // them another meaning.
+  // Removes and returns the values of an option NAME=VALUE that are only names, for a command that gives them
+  // another meaning.
   std::vector<std::string> take_names(std::string_view option);
-  // Returns whether the command line has the option with this value.
+  // Returns whether the command line gives the option this value.
   bool has(std::string_view option, const std::string& text) const;
   const std::optional<std::string>& config_file() const { return config_file_; }
 
-  // Returns whether the command line has any of these options, --cost aside, for which `which` holds.
+  // Returns whether the command line has any of these options, except --cost, for which `which` holds.
   bool any(const OptionFilter& which = {}) const;
 
  private:

@@ -28,7 +28,7 @@ bool is_of_name(char c) {
   return std::isalnum(byte) != 0 || c == '_' || c == '.' || c == '-' || byte >= 0x80;
 }
 
-// DOT's tokens: https://graphviz.org/doc/info/lang.html.
+// Reads the tokens of DOT: https://graphviz.org/doc/info/lang.html.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
@@ -66,7 +66,8 @@ class Reader {
     rest_.remove_prefix(std::min(end, rest_.size()));
   }
 
-  // A name, a text in quotes or in angle brackets, with them; nothing, and problem_, where it is foreign.
+  // Returns the next token: a name, or a text in quotes or angle brackets, delimiters included.  Returns
+  // nothing, and sets problem_, if it is not allowed.
   std::optional<std::string_view> token() {
     std::size_t size = 0;
     if (rest_.starts_with('"')) {
@@ -96,7 +97,7 @@ class Reader {
     return found;
   }
 
-  // Text with tags that set type: no image, table or link.
+  // Returns whether a label contains only text and tags that format it: no image, table or link.
   bool is_label(std::string_view html) {
     for (std::size_t at = html.find('<'); at != std::string_view::npos; at = html.find('<', at)) {
       const std::size_t end = html.find('>', at);
@@ -110,7 +111,7 @@ class Reader {
     return true;
   }
 
-  // B, /B, BR/ or FONT COLOR="red" POINT-SIZE="9".
+  // Returns whether a tag is allowed: B, /B, BR/ or FONT COLOR="red" POINT-SIZE="9".
   static bool is_tag(std::string_view tag) {
     if (tag.starts_with('/')) return is_in(kTags, tag.substr(1));
     if (tag.ends_with('/')) tag.remove_suffix(1);

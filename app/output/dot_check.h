@@ -1,5 +1,5 @@
 // Checks that DOT contains only what write_dot() writes.  The text comes from the untrusted process that read
-// the model, and other attributes of Graphviz are dangerous: `image` and `shapefile` read files, `href` makes
+// the model, and some attributes of Graphviz are dangerous: `image` and `shapefile` read files, `href` makes
 // links.
 #pragma once
 

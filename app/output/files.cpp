@@ -30,8 +30,8 @@ constexpr std::size_t kMaxSmallFile = 16'000'000;
 
 std::string reason(int code) { return code == 0 ? "unknown reason" : std::strerror(code); }
 
-// How much a stream may have, by how it begins: one without an end should neither fill the disk nor take
-// long.
+// The largest size of input from a stream, by its first characters: a stream without end should neither fill
+// the disk nor take long.
 struct StreamLimit {
   std::uint64_t bytes;
   const char* what;
@@ -46,14 +46,14 @@ StreamLimit limit_of(std::string_view head) {
   const std::size_t start = head.find_first_not_of(" \t\r\n");
   if (start != std::string_view::npos && (head[start] == '{' || head[start] == '['))
     return {JsonDocument::kMaxText, "the input is JSON of more than 1 GB", "a collection is smaller"};
-  // What else there is, no command reads.  Most of it is looked at as a file is, to say what it is.
+  // No command reads anything else.  Up to this size it is identified as a file is, for a better message.
   return {
       std::uint64_t{256} << 20,
       "not a model: the input starts neither like a zip archive nor like JSON, and is larger than 256 MiB",
       "give the file by its name, and fxtrace says what it is"};
 }
 
-// A temporary file without a name, which holds all that comes from `in`.
+// Copies all input from `in` to a temporary file without a name.
 ModelFile spool(std::istream& in) {
   const char* folder = std::getenv("TMPDIR");
   std::string path = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/fxtrace.XXXXXX";
@@ -141,14 +141,14 @@ std::string read_small_file(const std::string& path, Console& console) {
 std::string read_small_file(const std::string& path) {
   const auto failed = [&](const std::string& what) { return usage_error(what).at(path); };
   struct stat status{};
-  // Looked at before it is opened, which does things to some devices.
+  // stat() comes before open(), as opening has side effects on some devices.
   if (::stat(path.c_str(), &status) != 0) throw failed("cannot open the file: " + reason(errno));
   if (S_ISDIR(status.st_mode)) throw failed("this is a directory");
   const bool is_pipe = S_ISFIFO(status.st_mode);
   if (!S_ISREG(status.st_mode) && !is_pipe) throw failed("this is not a regular file");
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) throw failed("cannot open the file: " + reason(errno));
-  // A pipe that has a name would wait for whoever may write to it.
+  // Opening a named pipe would wait for a writer, so only unnamed ones are accepted.
   struct statfs system{};
   if (is_pipe && (::fstatfs(file.number(), &system) != 0 || system.f_type != PIPEFS_MAGIC))
     throw failed("this is not a regular file");

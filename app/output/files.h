@@ -1,4 +1,4 @@
-// Input from a file or a pipe.
+// Opens input: a model from a file or a pipe, and small files such as configurations.
 #pragma once
 
 #include <istream>
@@ -35,14 +35,14 @@ class InputFile {
   std::optional<FileIdentity> identity_;
 };
 
-// Reads a small file, or a pipe that this process was started with (/dev/stdin, or that of <(...) in a
-// shell); the console takes it down.  What else there is could be without an end.  Throws Error(kUsage, at
-// the file).
+// Reads a small file, or a pipe that this process was started with (/dev/stdin, or <(...) of a shell); the
+// console records it.  Refuses everything else, as it could be without end.  Throws Error(kUsage, at the
+// file).
 std::string read_small_file(const std::string& path, Console& console);
-// Likewise a file that this run may replace: the console does not take it down.
+// Reads a small file that this run may replace: the console does not record it.
 std::string read_small_file(const std::string& path);
 
-// Runs f; errors get the input's name as place.
+// Runs f; an error gets the input's name as its place.
 template <class F>
 auto with_input(const InputFile& input, F&& f) {
   try {

@@ -31,7 +31,7 @@ void write_whole(const GraphCollection& collection, std::ostream& out, const Pic
   Write(collection, out);
 }
 
-// The one list of formats; the first is the default.
+// The only list of formats; the first is the default.
 constexpr Format kFormats[] = {
     {"json", ".json", false, write_whole<write_json>},
     {"svg", ".svg", true, write_dot, "svg"},
@@ -49,7 +49,7 @@ const Format* find_format(const std::function<bool(const Format&)>& fits) {
   return found == std::end(kFormats) ? nullptr : found;
 }
 
-// "a, b and c"; what is empty is left out.
+// Joins one member of all formats: "a, b and c".  Empty texts are left out.
 std::string column(const char* Format::* member, const std::string& separator, const std::string& last,
                    bool only_pictures = false) {
   std::vector<std::string> texts;
@@ -78,13 +78,14 @@ void FormatArguments::add_to(CLI::App& app) {
       ->check(one_of(names()));
   const char* pictures = "Pictures";
   add_last_value(app, pictures, "--depth", picture_.depth, "N",
-                 "show modules within modules to depth N; default: as many as fit one picture")
+                 "show nested modules down to depth N; default: as many as fit one picture")
       ->check(integer_from(1));
   add_last_value(app, pictures, "--focus", picture_.focus, "PATH",
-                 "show the module PATH alone, and what is next to it");
+                 "show only the module PATH and its neighbours");
   app.add_flag("!--no-fold", picture_.fold, "show equal siblings one by one")->group(pictures);
   app.add_flag("--show-plumbing", picture_.plumbing,
-               "show sizes and arithmetic with them, asserts, questions of dtype and device, constants")
+               "show what pictures leave out: sizes and arithmetic on them, asserts, dtype and device "
+               "queries, constants")
       ->group(pictures);
   app.add_flag("--show-parameters", picture_.parameters,
                "show all parameters and buffers, those of leaf modules inside their boxes")

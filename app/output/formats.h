@@ -38,8 +38,8 @@ class FormatArguments {
   // Returns the format of -f, or by the suffix of -o, or else JSON.  Throws Error(kUsage) for an unknown
   // suffix, and for options that do not apply to the format.
   const Format& format() const;
-  // Throws what format() throws, and Error(kUsage) for what nobody wants on a terminal: a format of bytes,
-  // and with `asks_format` JSON where neither -o nor -f asks for it.
+  // Throws what format() throws, and Error(kUsage) for output that a terminal cannot show well: a binary
+  // format, and with `asks_format` JSON if neither -o nor -f asks for it.
   void check_terminal(const Console& console, bool asks_format) const;
   // Connects Graphviz to the output if the format needs it.  Throws Error(kInput) when it is not installed.
   // `isolation` must outlive `output`.

@@ -32,10 +32,10 @@ namespace fxtrace::cli {
 namespace {
 
 constexpr int kCannotRun = 127;
-constexpr std::string_view kBox = " [shape=";  // once in a box
-constexpr std::size_t kManyBoxes = 1000;       // that take more than seconds
-// Graphviz moves boxes below one another until nothing gets better, which takes it forever for large
-// pictures: there so often for each box at most.
+constexpr std::string_view kBox = " [shape=";  // occurs once in each box
+constexpr std::size_t kManyBoxes = 1000;       // more boxes take longer than seconds
+// For large pictures, Graphviz's network simplex takes forever to place boxes; this limits its iterations to
+// this many for each box.
 constexpr const char* kMoves = "-Gnslimit=1";
 constexpr std::size_t kSomeBoxes = 500;
 
@@ -44,7 +44,7 @@ bool is_program(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
 }
 
-// In the process that becomes dot.
+// Runs in the child that becomes dot.
 [[noreturn]] void become_dot(const std::string& program, const Graphviz::Drawing& drawing, int messages,
                              pid_t parent, const IsolationArguments& isolation) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -63,8 +63,8 @@ bool is_program(const std::string& path) {
   if (::dup2(drawing.in, STDIN_FILENO) >= 0 && ::dup2(drawing.out, STDOUT_FILENO) >= 0 &&
       ::dup2(messages, STDERR_FILENO) >= 0) {
     close_others({STDIN_FILENO, STDOUT_FILENO});
-    // What names in a model might make of a mistake in Graphviz stays in there.  That a lock is missing was
-    // said before.
+    // A defect of Graphviz that names in a model may trigger stays inside.  The warning about a missing
+    // mechanism was given before.
     if (isolation.isolates()) lock_down(Lockdown::kRunProgram);
     const char* const moves = drawing.boxes > kSomeBoxes ? kMoves : nullptr;
     ::execl(program.c_str(), "dot", drawing.layout, option.c_str(), moves, static_cast<char*>(nullptr));
@@ -72,7 +72,7 @@ bool is_program(const std::string& path) {
   ::_exit(kCannotRun);
 }
 
-// The process that wrote it may have been taken over.  Returns how many boxes are to be drawn.
+// Checks the DOT text, as the process that wrote it may have been taken over.  Returns the number of boxes.
 std::size_t check_dot(int dot_text) {
   struct stat status{};
   const auto size = ::fstat(dot_text, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0;
@@ -117,7 +117,7 @@ Graphviz::Graphviz() {
   while (program_.empty() && !rest.empty()) {
     const std::size_t end = std::min(rest.find(':'), rest.size());
     const std::string candidate = std::string(rest.substr(0, end)) + "/dot";
-    // A folder that depends on where one stands is no place for programs.
+    // Relative folders of PATH are skipped, as they depend on the current directory.
     if (rest.front() == '/' && is_program(candidate)) program_ = candidate;
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }

@@ -11,15 +11,15 @@ namespace fxtrace::cli {
 
 class Graphviz {
  public:
-  static constexpr std::size_t kMostBoxes = 4000;  // that it draws in a minute
+  static constexpr std::size_t kMostBoxes = 4000;  // takes about a minute
 
-  // Searches `dot` in PATH.  Throws Error(kInput), with advice, when there is none.
+  // Searches `dot` in PATH.  Throws Error(kInput), with advice, if there is none.
   Graphviz();
 
   // Reads DOT from the start of one descriptor and writes the picture to the other.  `format` is dot's -T:
-  // "svg", "png".  dot runs with the memory and processor time of `isolation`, and may do nothing else but
-  // read files.  Warns before it draws more than it can in seconds.  Throws Error(kInput) when it fails or
-  // exceeds a limit.
+  // "svg", "png".  dot runs with the limits of `isolation` on memory and processor time, and may only read
+  // files.  Warns if the picture takes longer than seconds.  Throws Error(kInput) when dot fails or exceeds a
+  // limit.
   void draw(const std::string& format, int dot_text, int picture, const IsolationArguments& isolation,
             Console& console) const;
 
@@ -32,7 +32,7 @@ class Graphviz {
   };
 
  private:
-  // Returns the first line of what dot says.
+  // Returns the first line of dot's messages.
   std::string run(const Drawing& drawing, const IsolationArguments& isolation) const;
 
   std::string program_;

@@ -25,7 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What may be written of a file: nobody wants more of a small one, whose code may make it.
+// Returns the most bytes of output for a file of this size: a small model whose code makes a huge output is
+// probably hostile.
 std::uint64_t most_output(std::uint64_t file_size) {
   constexpr std::uint64_t kBytes = std::uint64_t{64} << 20, kOfFile = 10'000;
   return kBytes / kOfFile * std::clamp(file_size, kOfFile, std::uint64_t{1} << 40);
@@ -34,7 +35,7 @@ std::uint64_t most_output(std::uint64_t file_size) {
 constexpr int kMaxLinks = 40;  // as Linux has it
 constexpr mode_t kPermissions = 0777;
 
-// The paths of the temporary files that exist now, for a signal handler; null where there is none.
+// The paths of the temporary files that have a name now, for a signal handler; null in unused slots.
 std::array<std::atomic<const char*>, 2> unfinished{};
 static_assert(std::atomic<const char*>::is_always_lock_free);
 
@@ -44,7 +45,7 @@ mode_t mode_of_new_files() {
   return 0666 & ~mask;
 }
 
-// The number of one of this process's descriptors, when `path` stands for it: /proc/self/fd/3.
+// Returns the number of one of this process's descriptors if `path` refers to it: /proc/self/fd/3.
 std::optional<int> own_descriptor(const fs::path& path) {
   std::error_code failed;
   if (fs::canonical(path.parent_path(), failed) != fs::canonical("/proc/self/fd", failed) || failed)
@@ -52,7 +53,7 @@ std::optional<int> own_descriptor(const fs::path& path) {
   return number_in<int>(path.filename().string());
 }
 
-// Runs f; a reader that is gone ends it without an error.
+// Runs f; a broken pipe ends it without an error.
 template <class F>
 void until_closed(F&& f) {
   try {
@@ -64,13 +65,13 @@ void until_closed(F&& f) {
 
 }  // namespace
 
-// Where the product is until it is whole: a file of its own in the target's folder, or memory.
+// The place of the product until it is complete: a file in the target's folder, or memory.
 class Output::Aside {
  public:
-  // In memory.
+  // Creates a place in memory.
   Aside() : descriptor_(::memfd_create("fxtrace", MFD_CLOEXEC)) { check(bool(descriptor_)); }
-  // A file without a name, which is gone with the process however that ends.  Where the file system has no
-  // such files it has a name from the beginning.
+  // Creates a file without a name, which disappears when the process ends, however it ends.  Where the file
+  // system has no such files, it has a name from the beginning.
   explicit Aside(const fs::path& target) : folder_(target.parent_path()) {
     const std::string folder = folder_.empty() ? "." : folder_.string();
     descriptor_ = Descriptor(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
@@ -91,7 +92,7 @@ class Output::Aside {
 
   void rename_to(const std::string& target) {
     if (path_.empty()) give_name();
-    // Closing may tell of a write that failed.
+    // close() may report a write that failed.
     check(::close(descriptor_.release()) == 0);
     check(::rename(path_.c_str(), target.c_str()) == 0);
     set_path("");
@@ -108,12 +109,12 @@ class Output::Aside {
       const std::string name = ".fxtrace-" + std::to_string(::getpid()) + "-" + std::to_string(number);
       set_path((folder_ / name).string());
       if (::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
-      set_path("");  // somebody else's
+      set_path("");  // the name belongs to another process
       check(errno == EEXIST);
     }
   }
 
-  // For the handler of signals too.
+  // Also makes the path known to the signal handler.
   void set_path(std::string path) {
     const char* known = path_.empty() ? nullptr : path_.c_str();
     auto& place = *std::ranges::find_if(unfinished, [&](const auto& each) { return each == known; });
@@ -123,7 +124,7 @@ class Output::Aside {
   }
 
   fs::path folder_;
-  std::string path_;  // while it has a name of its own
+  std::string path_;  // the temporary name, while there is one
   Descriptor descriptor_;
 };
 
@@ -162,7 +163,7 @@ Output::Output(std::string name, const InputFile& model, Console& console)
 
 Output::~Output() = default;
 
-// What `name_` is: follows symbolic links, also those whose target is still to be made.
+// Finds out what `name_` refers to.  Follows symbolic links, also those whose target does not exist yet.
 void Output::resolve() {
   fs::path path = name_;
   std::error_code failed;
@@ -193,7 +194,7 @@ void Output::resolve() {
   }
   if (S_ISDIR(status.st_mode)) throw cannot_write(EISDIR);
   if (::access(target_.c_str(), W_OK) != 0) throw cannot_write(errno);
-  // Pipes and devices have nothing that a rename could keep.
+  // Pipes and devices cannot be replaced by a rename.
   kind_ = S_ISREG(status.st_mode) ? Kind::kFile : Kind::kStream;
 }
 
@@ -288,7 +289,7 @@ void Output::copy_to(std::ostream& out) const {
     out.flush();
     constexpr std::size_t kMost = std::size_t{1} << 30;
     while (::sendfile(stream->descriptor(), aside_->descriptor(), &place, kMost) > 0) continue;
-    // What is left is copied below, as where the kernel cannot do it, or tells of a failure.
+    // The loop below copies the rest if the kernel cannot do this, or reports the failure.
   }
   std::array<char, 1 << 16> bytes{};
   while (true) {
@@ -307,7 +308,7 @@ void Output::replace_file() {
   const int descriptor = aside_->descriptor();
   if (::stat(target_.c_str(), &status) == 0) {
     mode = status.st_mode & kPermissions;
-    // Only root can give a file away; for others the new file is their own.
+    // Only root can change the owner; for others the new file is their own.
     if (::fchown(descriptor, status.st_uid, status.st_gid) != 0) errno = 0;
   }
   if (::fchmod(descriptor, mode) != 0) throw std::system_error(errno, std::generic_category());

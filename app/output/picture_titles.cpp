@@ -17,9 +17,9 @@ void for_each_line(std::string_view text, F&& f) {
   }
 }
 
-// A box of a layout, while its lines are read.
+// A cluster of a layout, while its lines are read.
 struct Cluster {
-  std::string_view fill = "white";  // of what is behind the title
+  std::string_view fill = "white";  // the colour behind the title
   std::map<std::string_view, std::string_view> attributes;
 };
 
@@ -56,7 +56,7 @@ std::string layout_with_titles_last(std::string_view layout) {
   std::string titles;
   std::size_t count = 0;
   std::vector<Cluster> open;
-  bool is_about_cluster = false;  // lines of its attributes
+  bool is_about_cluster = false;  // within the lines of its attributes
   for_each_line(layout.substr(0, end), [&](std::string_view line) {
     std::string_view words = line.substr(std::min(line.find_first_not_of('\t'), line.size() - 1));
     if (words.starts_with("subgraph ")) {
@@ -68,7 +68,8 @@ std::string layout_with_titles_last(std::string_view layout) {
     } else if (is_about_cluster && words.starts_with(kLabel) && words.ends_with(kLabelEnd)) {
       open.back().attributes["label"] =
           words.substr(kLabel.size(), words.size() - kLabel.size() - kLabelEnd.size());
-      kept.append(line.substr(0, line.size() - words.size())).append("label=\"\",\n");  // else that around it
+      // otherwise it inherits the label of the cluster around it
+      kept.append(line.substr(0, line.size() - words.size())).append("label=\"\",\n");
       return;
     } else if (is_about_cluster && words.starts_with("];")) {
       is_about_cluster = false;

@@ -1,5 +1,5 @@
-// Graphviz draws edges across the titles of boxes that they lead into.  Here titles come last, on a ground of
-// their own, so that the edges pass behind them.
+// Draws the titles of boxes last, on a background: Graphviz draws edges across the titles of boxes that they
+// lead into, and now the edges pass behind them.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace fxtrace::cli {
 
-// Of Graphviz's SVG.
+// Returns Graphviz's SVG with the titles at its end.
 std::string svg_with_titles_last(std::string_view svg);
 
-// Of a layout, as `dot -Tdot` writes it: what `dot -Knop2` is to draw.  Titles become nodes in their places.
+// Returns a layout, as `dot -Tdot` writes it, for `dot -Knop2` to draw: titles become nodes at their places.
 std::string layout_with_titles_last(std::string_view layout);
 
 }  // namespace fxtrace::cli

@@ -1,4 +1,4 @@
-// How far a long copy is, for who waits.
+// The progress of a long copy, shown on a terminal.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,8 @@
 
 namespace fxtrace::cli {
 
-// A line on a terminal that is written over, from the first second on; nothing elsewhere.
+// A line on stderr, if that is a terminal, that is overwritten as the copy goes on.  It appears after a
+// second.
 class ByteProgress {
  public:
   explicit ByteProgress(std::string what);  // "reading stdin"
@@ -17,7 +18,7 @@ class ByteProgress {
 
   bool shows() const { return shows_; }
   void show(std::uint64_t bytes);
-  void clear();  // for other lines
+  void clear();  // makes room for other lines
 
  private:
   using Clock = std::chrono::steady_clock;

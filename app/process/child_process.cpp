@@ -23,7 +23,7 @@
 namespace fxtrace::cli {
 namespace {
 
-// Descriptors from `first` to `last`, where the kernel has no call for that (before Linux 5.9).
+// Closes the descriptors from `first` to `last` on kernels without close_range() (before Linux 5.9).
 void close_one_by_one(unsigned first, unsigned last) {
   constexpr unsigned kMost = 1U << 20;
   std::vector<unsigned> open;
@@ -93,7 +93,8 @@ void Messages::begin() {
 
 bool Messages::copy() {
   constexpr std::size_t kMaxLine = std::size_t{64} << 10;
-  constexpr int kReads = 64;  // who never stops talking is not listened to without looking at the clock
+  constexpr int kReads =
+      64;  // a child that writes without end must not keep the parent from checking the time
   std::array<char, 16'384> bytes{};
   for (int reads = 0; reads < kReads; ++reads) {
     const ssize_t size = ::read(read_.number(), bytes.data(), bytes.size());
@@ -144,7 +145,7 @@ void Messages::show(std::string_view line) {
 std::optional<int> wait_for(pid_t child, std::uint64_t seconds, Messages* messages, Watch* watch) {
   using Clock = std::chrono::steady_clock;
   using std::chrono::milliseconds;
-  // The kernel tells when the child ends (since Linux 5.3); else it is asked again and again.
+  // A pidfd reports the end of the child (since Linux 5.3); without one the child is polled.
   const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   constexpr milliseconds kPause(10), kWatchPause(200);
   const auto end = Clock::now() + std::chrono::seconds(std::min<std::uint64_t>(seconds, INT32_MAX));

@@ -14,18 +14,19 @@
 
 namespace fxtrace::cli {
 
-// Closes all descriptors of this process but stderr and `kept`; stdin and stdout become /dev/null unless
-// kept.
+// Closes all descriptors of this process but stderr and `kept`; stdin and stdout become /dev/null unless they
+// are kept.
 void close_others(std::vector<int> kept);
 
-// Relays a child's stderr through a pipe, as the child could read from a terminal, or overwrite a log file.
+// Relays a child's stderr through a pipe: with the descriptor itself, the child could read from a terminal or
+// overwrite a log file.
 class Messages {
  public:
-  // With `colour`, colour sequences as Console and log write them are passed on.  Throws Error(kInput).
+  // With `colour`, passes on the colour sequences that Console and the log write.  Throws Error(kInput).
   explicit Messages(bool colour);
 
   int child_end() const { return write_.number(); }  // to be the child's stderr
-  void begin();                                      // in the parent, once there is a child
+  void begin();                                      // called in the parent, after the fork
   int number() const { return read_.number(); }
   // Copies available text to stderr, with unprintable characters escaped, up to kMaxBytes in total.  Returns
   // false at the end.
@@ -43,7 +44,7 @@ class Messages {
   std::size_t said_ = 0;
 };
 
-// Asked again and again while a child works.
+// A progress display that is updated while a child works.
 struct Watch {
   ByteProgress progress;
   std::function<std::uint64_t()> bytes;

@@ -13,7 +13,7 @@ namespace fxtrace::cli {
 
 class TooMuchOutput : public std::exception {};
 
-// Returns what the file of a descriptor holds, from its beginning, as far as it can be read.
+// Returns the content of a descriptor's file from its beginning, as far as it can be read.
 std::string read_all(int descriptor);
 
 // Writes to an open descriptor, which it does not own.  A failed write throws std::system_error from the

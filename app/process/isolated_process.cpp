@@ -28,7 +28,8 @@
 
 namespace fxtrace::cli {
 
-// Written by the child, read by the parent when the child is gone.
+// The result of the child in shared memory: written by the child, read by the parent after the child has
+// ended.
 struct IsolatedProcess::Report {
   bool has_product = false;
   Stage stage = Stage::kFxtrace;
@@ -36,7 +37,7 @@ struct IsolatedProcess::Report {
   bool is_out_of_memory = false;
   bool has_error = false;
   ErrorKind error_kind = ErrorKind::kInternal;
-  // Of the error: message, place and hints, each behind its length.
+  // The texts of the error: message, place and hints, each preceded by its length.
   std::size_t texts_size = 0;
   std::array<char, std::size_t{1} << 20> texts;  // takes memory only where it is written to
 
@@ -61,7 +62,7 @@ struct IsolatedProcess::Report {
 namespace {
 
 constexpr std::uint64_t kMegabytesInGigabyte = 1024;
-// The address sanitizer has more memory mapped than any limit allows.
+// The address sanitizer maps more memory than any limit allows.
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool kLimitsMemory = false;
 #else
@@ -76,14 +77,13 @@ std::string memory_text(std::uint64_t bytes) {
 
 constexpr char kLargerLimit[] = "start fxtrace with a larger limit";
 
-// Of this process, as its caller set it.
+// Returns the soft limit of this process, as its caller set it.
 std::uint64_t own_limit(decltype(RLIMIT_DATA) resource) {
   rlimit limit{};
   return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
-// Of the limits on memory the one that is reached first: what the caller allows may be less than
-// --max-memory.
+// Names the limit on memory that is reached first: the caller's ulimit may be smaller than --max-memory.
 Error out_of_memory(const IsolationArguments& arguments) {
   struct Outer {
     decltype(RLIMIT_DATA) resource;
@@ -107,28 +107,28 @@ Error out_of_memory(const IsolationArguments& arguments) {
       {kLargerLimit});
 }
 
-// --- inside ---
+// --- in the child ---
 
-// Of this process, for who has no memory to say anything.
+// Points into the Report, for the new handler, which cannot allocate.
 bool* is_out_of_memory_here = nullptr;
 
-// Ends the process: std::bad_alloc could be taken for something that the model did.
+// Ends the process, since code might take std::bad_alloc for something that the model raised.
 [[noreturn]] void end_out_of_memory() {
   *is_out_of_memory_here = true;
   ::_exit(EXIT_FAILURE);
 }
 
-// What is written goes to a file or to memory that no other limit counts.
+// Limits the output, which goes to a file or to memory that no other limit counts.
 void limit_output(std::uint64_t bytes) {
   rlimit outer{};
-  // A smaller limit of the caller is an error of the write.
+  // A smaller limit of the caller shows as an error of the write.
   if (::getrlimit(RLIMIT_FSIZE, &outer) != 0 || outer.rlim_cur <= bytes) return;
   set_limit(RLIMIT_FSIZE, bytes);
   std::signal(SIGXFSZ, SIG_DFL);  // the signal says why
 }
 
 void set_limits(const IsolationArguments& arguments, std::uint64_t copied) {
-  // What is written to and belongs to nobody else; addresses alone cost nothing.
+  // RLIMIT_DATA counts private memory that can be written; address space alone is not limited.
   if (kLimitsMemory && arguments.memory() != 0) set_limit(RLIMIT_DATA, arguments.memory());
   if (arguments.seconds() != 0) set_limit(RLIMIT_CPU, arguments.seconds(), 1);  // the signal says why
   if (arguments.memory() != 0) limit_output(arguments.memory() + copied);
@@ -156,22 +156,24 @@ class Inside : public Isolated {
   void all_is_open(bool runs_model) override {
     for (const std::string& part : lock(runs_model ? Lockdown::kRunModel : Lockdown::kCompute)) {
       console_.warning("isolation: " + part +
-                       " is not available here, so one lock less keeps the model from this machine");
+                       " is not available here, so the sandbox that reads the model is weaker");
     }
   }
 
  private:
-  // Gives back what is missing.  Throws Error(kInput) where nothing of this is to be had.
+  // Returns the mechanisms that are missing.  Throws Error(kInput) if there is none at all.
   static std::vector<std::string> lock(Lockdown what) {
     constexpr std::size_t kLocks = 2;
     std::vector<std::string> missing = lock_down(what);
     if (missing.size() < kLocks) return missing;
     throw input_error(
-        "this kernel or container has neither seccomp nor Landlock, which keep the model from this machine",
+        "this kernel or container has neither seccomp nor Landlock; the sandbox that reads the model needs "
+        "one of them",
         {"--no-isolation reads a model that you trust"});
   }
 
-  // What the dynamic loader says before it ends the process, the parent says better.
+  // The dynamic loader may print a message before it ends the process; the parent has a better one, so
+  // messages are held back while LibTorch is loaded.
   void hold_back_messages() {
     held_ = Descriptor(::memfd_create("fxtrace", MFD_CLOEXEC));
     if (!held_) return;
@@ -191,10 +193,10 @@ class Inside : public Isolated {
   }
 
   Stage& stage_;       // for the parent
-  std::size_t& file_;  // likewise
+  std::size_t& file_;  // for the parent
   Console& console_;
   Descriptor held_;    // messages while LibTorch is loaded
-  Descriptor stderr_;  // as it was, while they are held back
+  Descriptor stderr_;  // the original stderr, while messages are held back
 };
 
 Error ended_by(int signal, const IsolationArguments& arguments, std::uint64_t copied, Stage stage) {
@@ -224,7 +226,7 @@ Error ended_by(int signal, const IsolationArguments& arguments, std::uint64_t co
     return input_error("loading the libraries of --op-library crashed (" + name + ")");
   if (stage == Stage::kRunModel)
     return input_error("the model crashed while it ran in LibTorch (" + name + ")");
-  // Too deep a recursion ends so; with a stack as is usual none is known.
+  // Too deep a recursion ends with SIGSEGV; with a stack of the usual size no such case is known.
   constexpr std::uint64_t kUsualStack = std::uint64_t{8} << 20;
   std::vector<std::string> hints;
   if (signal == SIGSEGV && own_limit(RLIMIT_STACK) < kUsualStack) {
@@ -264,7 +266,7 @@ void IsolatedProcess::run(int messages, std::vector<int> open, const Work& work,
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent_) std::raise(SIGKILL);
-  ::setenv("TZ", "UTC0", 1);  // whoever asks for the time of day, as the log does, needs no file then
+  ::setenv("TZ", "UTC0", 1);  // so that local time, which the log writes, needs no file
   close_others(std::move(open));
   set_limits(arguments_, copied_);
   is_out_of_memory_here = &report_->is_out_of_memory;
@@ -308,7 +310,7 @@ std::optional<Error> IsolatedProcess::error() const {
 std::optional<Error> IsolatedProcess::failure(int status) const {
   if (report_->is_out_of_memory) return out_of_memory(arguments_);
   if (WIFSIGNALED(status)) return ended_by(WTERMSIG(status), arguments_, copied_, report_->stage);
-  // glibc's loader ends the process where it has no memory for what it wants to say.
+  // glibc's loader ends the process with 127 when it has no memory for its own message.
   constexpr int kLoaderGaveUp = 127;
   if (WEXITSTATUS(status) == kLoaderGaveUp && report_->stage == Stage::kLoadLibTorch)
     return out_of_memory(arguments_);

@@ -1,4 +1,4 @@
-// One locked process; who starts it waits for it.  See run_isolated() in isolation.h.
+// One sandboxed child process, for which its owner waits.  isolation.h has the design.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class IsolatedProcess {
   IsolatedProcess(const IsolatedProcess&) = delete;
   IsolatedProcess& operator=(const IsolatedProcess&) = delete;
 
-  // Lets what is written be larger than memory by the size of what is read, as copied weights are.
+  // Lets the output exceed --max-memory by this many bytes, the size of the inputs, as weights may be copied.
   void allow_copies_of(std::uint64_t bytes) { copied_ = bytes; }
   // Forks.  The child writes its messages to the descriptor `messages`, loses its rights, except to `open`
   // descriptors and stderr, calls work(), and ends with its exit code: only the parent returns.  Throws
@@ -30,15 +30,17 @@ class IsolatedProcess {
   void start(int messages, std::vector<int> open, const Work& work, const std::function<bool()>& has_product);
 
   pid_t id() const { return id_; }
-  // Once the child has ended: whether it has written its product.
+  // Returns whether the child, which has ended, has written its product completely.
   bool has_product() const;
-  // Which file it read last, as Isolated::reads() was told; whatever number, as the child may be anyone's.
+  // Returns the index of the file that was read last, as told to Isolated::reads().  May be any number, as
+  // the child may have been taken over.
   std::size_t file() const;
-  // What work() threw; nothing if it returned.
+  // Returns the error that work() threw; nothing if it returned.
   std::optional<Error> error() const;
-  // Why the child did not end by itself, as the model's problem; nothing if it did.  `status` is waitpid()'s.
+  // Returns why the child did not end by itself, as an error about the model; nothing if it did.  `status` is
+  // that of waitpid().
   std::optional<Error> failure(int status) const;
-  // For a child that had to be stopped.
+  // Returns the error for a child that was stopped because of its time limit.
   Error took_too_long() const;
 
  private:
@@ -49,7 +51,7 @@ class IsolatedProcess {
 
   const IsolationArguments& arguments_;
   Console& console_;
-  Report* report_;            // memory that both processes have
+  Report* report_;            // in memory that both processes share
   std::uint64_t copied_ = 0;  // bytes
   pid_t parent_ = -1, id_ = -1;
 };

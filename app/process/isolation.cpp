@@ -18,17 +18,18 @@ namespace fxtrace::cli {
 void IsolationArguments::add_to(CLI::App& app) {
   const char* group = "Safety";
   add_value(app, group, "--max-memory", megabytes_, "MB",
-            "most memory that reading the model may take, in MiB; 0 for any. Default 8192");
+            "limit on memory while the model is read, in MiB; 0: no limit. Default 8192");
   add_value(app, group, "--max-time", seconds_, "SECONDS",
-            "most processor time that reading the model may take, in seconds; 0 for any. Default 300");
+            "limit on processor time while the model is read, in seconds; 0: no limit. Default 300");
   app.add_flag("--no-isolation", off_,
-               "read the model in this process, not in one that can neither open nor write a file")
+               "read the model without the sandbox, a process that can open no files; only for models that "
+               "you trust")
       ->group(group);
 }
 
 namespace {
 
-// The error with the name of what was read when it happened.
+// Returns the error with the name of the file that was being read; with all names if that is unknown.
 Error with_file(const Error& error, std::size_t file, const std::vector<const InputFile*>& files) {
   if (file < files.size()) return files[file]->with_display(error);
   return Error(error).at(joined(files, &InputFile::display, " and "));

@@ -1,4 +1,42 @@
-// Runs everything that touches the content of a model in a sandboxed child process.
+// Isolation: everything that interprets the content of a model runs in a sandboxed child process.
+//
+// A model file is untrusted input.  Its pickles, zip headers and code go through parsers, a compiler and a
+// tracer, and any of them may have a defect that the file exploits.  So the work of a command runs in a
+// forked child, which has no rights left by the time it reads the model, and the parent only waits for it
+// and moves its product to where the user wants it.
+//
+// Invariants, where Console::owns_process() holds and --no-isolation is not given:
+//
+// 1. The parent opens the inputs and the place for the product (Output::prepare()) before the fork.  Of a
+//    model's content it reads nothing, but for input from a pipe, which it copies to a temporary file and of
+//    which it looks at the first characters to choose a limit.
+// 2. The child keeps the descriptors of the inputs and of the product, and a pipe as stderr (/dev/null for
+//    the processes of `catalog`).  All others are closed, and stdin and stdout are /dev/null.
+// 3. The limits are set before work() starts: --max-memory is RLIMIT_DATA, --max-time is RLIMIT_CPU, and
+//    RLIMIT_FSIZE is --max-memory plus the size of the inputs.  The parent kills a child that runs for ten
+//    times --max-time by the clock.
+// 4. Rights are taken in this order: if LibTorch or libraries of --op-library are needed, the child locks
+//    itself down to Lockdown::kReadFiles and loads them; then it locks itself down to kCompute, or to
+//    kRunModel if LibTorch runs the model; only then does it read the model.
+// 5. From the child the parent takes the status of waitpid(), the shared IsolatedProcess::Report (read after
+//    the child has ended; lengths and indices in it are checked), and text on the pipe, of which it prints
+//    at most 4 MiB with unprintable characters escaped.
+// 6. The product is moved only after the child has ended by itself and has reported a complete product.
+//    This includes a child whose work() threw after it wrote.  Output copies or renames the product without
+//    a look at it; whoever parses a product in the parent (DOT in output/dot_check.h, reports of `check`,
+//    rows of `catalog`) has to treat it as untrusted too.
+// 7. A signal, a limit of memory or output, and a limit of time end as one Error of kind kInput at the file
+//    that was being read; an exception of work() ends as its Error.
+//
+// Example: `fxtrace trace model.pt -o model.json --max-memory 1024`, with a model that needs 3 GiB.
+//   The parent opens model.pt, creates a file without a name beside model.json, and forks.
+//   The child sets RLIMIT_DATA to 1 GiB, locks itself down to kCompute, and starts to read.
+//   An allocation fails.  The new handler sets Report::is_out_of_memory and ends the child at once, since
+//   code might take std::bad_alloc for something that the model raised.
+//   The parent prints "fxtrace: error: model.pt: it needed more than 1 GiB of memory" with the hint
+//   "--max-memory MB allows more", and exits with 3.  model.json is as it was.
+// With a crash instead, the line would be "it made fxtrace crash (SIGSEGV)"; with a limit of time, "it needed
+// more than 300 s of processor time".
 #pragma once
 
 #include <cstddef>
@@ -41,20 +79,20 @@ class IsolationArguments {
 class Isolated : public Stages {
  public:
   static constexpr std::size_t kAllFiles = SIZE_MAX;
-  // Which of the input files is read from here on: 0 is the first, as at the beginning.  An error that ends
-  // the child names it.
+  // Says which of the input files is read from here on: 0 is the first, as at the beginning.  An error that
+  // ends the child names that file.
   virtual void reads(std::size_t /*file*/) {}
 
-  // Notes that something was not done that a strict configuration asks for: the exit code of work that is
-  // done says so.
+  // Notes that the work did not do something that a strict configuration asks for.
   void falls_short() { falls_short_ = true; }
+  // Returns `done`, or kModuleFailed in place of kDone if something fell short.
   int code(int done) const;
 
   // `process_ends` says that the process ends after the work, so that memory need not be freed.
   explicit Isolated(bool process_ends) : process_ends_(process_ends) {}
 
-  // Keeps an object to the end of this, or of the process: destroying a large graph takes as long as building
-  // it.
+  // Keeps an object until the end of this, or of the process: destroying a large graph takes as long as
+  // building it.
   template <class T>
   T& keep_alive(T value) {
     auto kept = std::make_unique<T>(std::move(value));
@@ -76,12 +114,10 @@ using RunningWork = std::function<int(Isolated&, const FxtraceEngine& engine)>;
 
 // Loads options.op_libraries (see open_libraries()), then runs work(), which writes its product to `output`,
 // and returns its exit code.  If the console owns the process (see Console::owns_process()), work() runs in a
-// child that can only read `input`, write the product and write to stderr: before the first byte is read, it
-// loses the right to open files.  The product becomes visible only after the child has succeeded.  Throws
-// the Error of work(), and Error(kInput) when the child fails: by a signal, or beyond the limits of memory or
-// time.
-// `others` are further files that work() reads; they must outlive the call.  Throws Error(kUsage) when the
-// output would replace one of them.
+// child that can only read the inputs, write the product and write to stderr.  Throws the Error of work(),
+// and Error(kInput) when the child fails: by a signal, or by a limit of memory or time. `others` are further
+// files that work() reads; they must outlive the call.  Throws Error(kUsage) when the output would replace
+// one of them.
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
                  Console& console, TraceOptions& options, const Work& work,
                  const std::vector<const InputFile*>& others = {});

@@ -17,9 +17,9 @@
 namespace fxtrace::cli {
 namespace {
 
-// --- seccomp: which system calls there are ---
+// --- seccomp: the system calls that are allowed ---
 
-// What computing takes: memory, threads, time, descriptors that are open.
+// Calls that computing needs: memory, synchronization, time, and use of open descriptors.
 constexpr int kCompute[] = {
     SCMP_SYS(brk),
     SCMP_SYS(munmap),
@@ -69,7 +69,7 @@ constexpr int kCompute[] = {
     SCMP_SYS(getgid),
     SCMP_SYS(getegid),
 };
-// What loading a library takes besides.
+// Calls that loading a library needs besides, and those of lock_down() itself.
 constexpr int kRead[] = {
     SCMP_SYS(access),
     SCMP_SYS(faccessat),
@@ -97,7 +97,8 @@ constexpr int kRead[] = {
 
 class CallFilter {
  public:
-  // What is not allowed fails with EPERM, so that what can do without it goes on.
+  // A call that is not allowed fails with EPERM instead of killing the process, so that code that can do
+  // without it goes on.
   CallFilter() : context_(::seccomp_init(SCMP_ACT_ERRNO(EPERM))) {}
   ~CallFilter() {
     if (context_ != nullptr) ::seccomp_release(context_);
@@ -137,31 +138,33 @@ bool restrict_calls(Lockdown what) {
       O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY);
   CallFilter filter;
   filter.allow(kCompute);
-  // Signals to itself, as abort() sends one.
+  // The process may signal itself, as abort() does.
   filter.allow(SCMP_SYS(tgkill), {SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(::getpid()))});
-  // Asking for limits, not setting them.
+  // Limits can be read, not set.
   filter.allow(SCMP_SYS(prlimit64), {SCMP_A2(SCMP_CMP_EQ, 0)});
   filter.allow(SCMP_SYS(fcntl), {SCMP_A1(SCMP_CMP_EQ, F_GETFL)});
   filter.allow(SCMP_SYS(fcntl), {SCMP_A1(SCMP_CMP_EQ, F_GETFD)});
   if (what == Lockdown::kRunProgram) {
-    // It may be a script that runs the program in its place.
+    // The program may be a shell script that starts the real program.
     for (const int call : {SCMP_SYS(execve), SCMP_SYS(dup2), SCMP_SYS(getppid)}) filter.allow(call);
     for (const int command : {F_DUPFD, F_DUPFD_CLOEXEC}) {
       filter.allow(SCMP_SYS(fcntl), {SCMP_A1(SCMP_CMP_EQ, static_cast<scmp_datum_t>(command))});
     }
-    // Threads only; glibc asks for clone where clone3, whose arguments no filter sees, does not exist.
+    // New threads only.  A filter cannot see the arguments of clone3(), so it fails as if the kernel did not
+    // have it, and glibc calls clone().
     filter.answer(SCMP_SYS(clone3), ENOSYS);
     filter.allow(SCMP_SYS(clone), {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)});
     filter.allow(SCMP_SYS(mmap));
   } else {
-    // RLIMIT_DATA counts private memory that does not grow by itself; code is mapped until all is open.
+    // Only private memory that does not grow automatically, as RLIMIT_DATA counts no other; code may be
+    // mapped until all libraries are loaded.
     const std::uint64_t executable = what == Lockdown::kCompute ? PROT_EXEC : 0;
     filter.allow(SCMP_SYS(mmap), {SCMP_A2(SCMP_CMP_MASKED_EQ, executable, 0),
                                   SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_SHARED | MAP_GROWSDOWN, 0)});
   }
   if (what == Lockdown::kRunProgram || what == Lockdown::kReadFiles) {
     filter.allow(kRead);
-    filter.allow(SCMP_SYS(fcntl), {SCMP_A1(SCMP_CMP_EQ, F_SETFD)});  // as listing a folder takes
+    filter.allow(SCMP_SYS(fcntl), {SCMP_A1(SCMP_CMP_EQ, F_SETFD)});  // opendir() needs it
     filter.allow(SCMP_SYS(openat), {SCMP_A2(SCMP_CMP_MASKED_EQ, kWriting, 0)});
     filter.allow(SCMP_SYS(open), {SCMP_A1(SCMP_CMP_MASKED_EQ, kWriting, 0)});
     filter.allow(SCMP_SYS(mprotect));
@@ -171,21 +174,22 @@ bool restrict_calls(Lockdown what) {
     } else {
       filter.allow(SCMP_SYS(mprotect), {SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)});
     }
-    // How glibc calls fstat().  A path can be asked about with that flag too: what is told is that it exists.
+    // glibc calls fstat() so.  The flag can also come with a path, which only tells whether the path exists.
     filter.allow(SCMP_SYS(newfstatat), {SCMP_A3(SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH)});
   }
   return filter.load();
 }
 
-// --- Landlock: which files there are ---
+// --- Landlock: access to files ---
 
-// As the kernel has it today; the headers may be older.  What a kernel does not know is not asked of it.
+// Mirrors the struct of the newest kernel, as the headers may be older.  Rights that the running kernel does
+// not know are not asked for.
 struct LandlockRules {
   std::uint64_t files = 0, network = 0, scope = 0;
 };
 constexpr std::uint64_t bit(unsigned number) { return std::uint64_t{1} << number; }
-// Since version 1: execute, write, read a file, read a folder, remove a folder or file, make what there is of
-// files.
+// The rights of version 1: execute, write, read a file, list a folder, remove a folder or file, and create
+// each kind of file.
 constexpr std::uint64_t kExecute = bit(0), kReadFile = bit(2), kReadFolder = bit(3);
 constexpr std::uint64_t kChange = bit(1) | (bit(13) - bit(4));
 constexpr std::uint64_t kMove = bit(13), kTruncate = bit(14), kControlDevice = bit(15);  // since 2, 3 and 5
@@ -212,19 +216,19 @@ bool restrict_files(Lockdown what) {
   return done;
 }
 
-// --- capabilities: what root may do beyond others ---
+// --- capabilities: the privileges of root ---
 
 void drop_capabilities(Lockdown what) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
   if (::syscall(SYS_capget, &header, data) != 0) return;
-  // A program that root runs would get back what is in this set.
+  // A program that root executes would get back the capabilities of this set.
   if (what == Lockdown::kRunProgram) {
     for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability) {
       ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
     }
   }
-  // A library may stand where only its owner looks.
+  // A library may lie in a folder that only its owner may read.
   const std::uint32_t kept = what == Lockdown::kReadFiles ? std::uint32_t{1} << CAP_DAC_READ_SEARCH : 0;
   for (std::size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; ++i) {
     data[i].permitted &= i == 0 ? kept : 0;
@@ -238,7 +242,7 @@ void drop_capabilities(Lockdown what) {
 
 std::vector<std::string> lock_down(Lockdown what) {
   std::vector<std::string> missing;
-  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);  // without which neither of the two is to be had
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);  // both Landlock and seccomp need it
   drop_capabilities(what);
   if (!restrict_files(what)) missing.emplace_back("Landlock");
   if (!restrict_calls(what)) missing.emplace_back("seccomp");

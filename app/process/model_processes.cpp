@@ -51,8 +51,8 @@ struct ModelProcesses::Running {
   std::size_t number;
   IsolatedProcess process;
   Descriptor product;
-  Descriptor handle;      // the kernel tells when the process ends, since Linux 5.3
-  Clock::time_point end;  // no later than this
+  Descriptor handle;      // a pidfd, which becomes readable when the process ends; since Linux 5.3
+  Clock::time_point end;  // the process is killed then
 };
 
 ModelProcesses::ModelProcesses(const IsolationArguments& arguments, Console& console, std::size_t most)
@@ -138,7 +138,7 @@ ModelProcesses::Ended ModelProcesses::wait() {
   }
   while (true) {
     if (auto ended = find_ended()) return std::move(*ended);
-    constexpr milliseconds kPause(10);  // where the kernel does not tell
+    constexpr milliseconds kPause(10);  // without a pidfd
     constexpr milliseconds kLongest(60'000);
     milliseconds pause = kLongest;
     std::vector<pollfd> waiting;

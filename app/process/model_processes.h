@@ -1,4 +1,4 @@
-// Reads several models at a time, each in a locked process of its own.
+// Reads several models in parallel, each in its own sandboxed process.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +19,18 @@ namespace fxtrace::cli {
 
 class ModelProcesses {
  public:
-  // Writes what is wanted of the model.  What it throws ends its process alone.
+  // Writes the product to the stream.  An exception ends only the process of this model.
   using Work = std::function<void(Isolated&, std::ostream&)>;
 
-  // `most` at a time; both references must outlive this.
+  // Runs at most `most` processes at a time; both references must outlive this.
   ModelProcesses(const IsolationArguments& arguments, Console& console, std::size_t most);
-  ~ModelProcesses();  // ends those that still run
+  ~ModelProcesses();  // kills the processes that still run
 
   bool is_full() const { return running_.size() + done_.size() >= most_; }
   bool is_empty() const { return running_.empty() && done_.empty(); }
-  // Starts work on a model, which `number` identifies.  Its messages are left out.  Without isolation, and
-  // where the console does not own this process, the work is done at once.  Throws Error(kInput) when there
-  // can be no process.
+  // Starts work on a model, which `number` identifies.  Its messages are dropped.  Without isolation, and if
+  // the console does not own this process, does the work at once.  Throws Error(kInput) if no process can be
+  // created.
   void start(std::size_t number, const InputFile& input, const Work& work);
 
   struct Ended {
@@ -38,7 +38,7 @@ class ModelProcesses {
     std::optional<Error> failure;  // why there is no product, or only a part
     Descriptor product;
   };
-  // Waits for one to end; there must be one.
+  // Waits until one process ends; there must be one.
   Ended wait();
 
  private:

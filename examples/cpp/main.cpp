@@ -1,5 +1,5 @@
-// count_operators MODEL [PASS...]: traces a model down to its operators, runs graph passes, and says how many
-// operators each module has of its own.
+// count_operators MODEL [PASS...]: traces a model down to its operators, runs graph passes, and prints the
+// number of operators in each module itself, without its submodules.
 #include <cstddef>
 #include <iostream>
 #include <map>
@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   fxtrace::Config config;
-  config.options.default_leaves = false;  // modules of torch.nn are traced too
+  config.options.default_leaves = false;  // modules of torch.nn are traced into, too
   config.passes.assign(arguments.begin() + 1, arguments.end());
 
   fxtrace::Listener listener;
@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
 
   try {
     const fxtrace::GraphCollection collection = fxtrace::trace(arguments[0], config, listener);
-    std::map<std::string, std::size_t> operators;  // by the module's path
+    std::map<std::string, std::size_t> operators;  // key: the path of the module
     for (const fxtrace::ModuleGraph& result : collection.graphs) {
       for (const fxtrace::NodeId id : result.graph.order()) {
         const fxtrace::Node& node = result.graph.node(id);

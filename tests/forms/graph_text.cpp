@@ -75,7 +75,7 @@ class LineParser {
                       std::to_string(position_ + 1) + ": " + what);
   }
 
-  // "Tensor", "float32[2, n]", "int 2*n", "bool[] on cuda:0"
+  // Reads "Tensor", "float32[2, n]", "int 2*n", "bool[] on cuda:0".
   Meta value(std::string_view text) const {
     Meta meta;
     if (const auto on = text.find(" on "); on != std::string_view::npos) {
@@ -116,7 +116,7 @@ class LineParser {
     if (position_ == start) fail("expected a name");
     return std::string(line_.substr(start, position_ - start));
   }
-  // The name of a keyword argument with its "=", or nothing.
+  // Reads the name of a keyword argument with its "=", if there is one.
   std::string keyword() {
     peek();
     auto end = position_;

@@ -1,5 +1,5 @@
-// Graphs as text: tests say what a step does to a graph in the form of graph/analysis/text_form.h, one node a
-// line.
+// Graphs as text: tests write the graph before and after a step in the form of graph/analysis/text_form.h,
+// one node a line.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace fxtrace {
 std::string print_graph(const Graph& graph);
 std::string print_graph_with_values(const Graph& graph);
 
-// Assignments stand behind the nodes: assign[n](%add).
-// The graph that print_graph() writes so; blank lines are skipped, and spaces do not matter.  Throws
-// Error(kInput) with the line of what is wrong; names that torch.fx would not give are wrong too.
+// Assignments are written behind the nodes: assign[n](%add).
+// Returns the graph that print_graph() would write so; blank lines and spaces do not matter.  Throws
+// Error(kInput) with the line of a mistake; names that torch.fx would not give are mistakes too.
 Graph parse_graph(std::string_view text);
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// Whether a graph holds together.
+// Checks the invariants of an IR graph.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,9 @@
 
 namespace fxtrace::torchscript {
 
-// What is wrong with the graph; nothing when every value is made before it is used, uses and places are
-// recorded as they are, branches and loops have as many results as their nodes, and no variable or exit is
-// left.
+// Returns a description of what is wrong with the graph; nothing when every value is defined before it is
+// used, uses and places are recorded correctly, branches and loops have as many results as their nodes, and
+// no variable or exit is left.
 std::optional<std::string> find_flaw(const IrGraph& graph);
 
 }  // namespace fxtrace::torchscript

@@ -154,7 +154,7 @@ class IrParser {
  private:
   static constexpr int kMaxDepth = 100;
 
-  // "(%a : T, %b : T):" of a graph or block.
+  // Reads the parameters of a graph or block: "(%a : T, %b : T):".
   void parse_parameters(IrBlock& block) {
     expect("(");
     while (!accept(")")) {
@@ -167,7 +167,7 @@ class IrParser {
 
   TypePtr optional_annotation() { return accept(":") ? type(0) : tensor_type(); }
 
-  // Nodes up to the block's "->" or "return".
+  // Reads nodes up to the "->" or "return" of the block.
   void parse_nodes(IrBlock& block, int depth) {
     if (depth > kMaxDepth) fail("fewer levels");
     while (true) {

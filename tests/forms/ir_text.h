@@ -1,4 +1,4 @@
-// Graphs as text, in the form in which LibTorch prints and reads them.
+// IR graphs as text, in the form in which LibTorch prints and reads them.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace fxtrace::torchscript {
 
-// With subgraphs behind it.  Source ranges are left out.
+// Subgraphs follow the graph.  Source ranges are left out.
 std::string to_text(const IrGraph& graph);
 std::string to_text(const IrNode& node);  // its first line
 
-// Operators get their schemas (by name and types where they fit), values the names that they have in the
-// text. `resolve` knows classes.  Throws Error(kInput).
+// Reads a graph.  Operators get their schemas (by name and fitting types), values the names that they have in
+// the text.  `resolve` finds classes.  Throws Error(kInput).
 using ResolveTypeName = std::function<TypePtr(const std::string&)>;
 std::unique_ptr<IrGraph> parse_ir(std::string_view text, const ResolveTypeName& resolve = nullptr);
 

@@ -170,7 +170,7 @@ class Generator {
     return info;
   }
 
-  // Of a small tensor of a dtype whose elements may be known.
+  // Returns a small tensor of a dtype whose elements may be known.
   void add_elements(TensorInfo& info) {
     Array array{ScalarType::kInt64, {}, {}};
     if (choices_.one_in(3)) array.dtype = scalar_type();
@@ -265,7 +265,7 @@ class Generator {
     return result;
   }
 
-  // Of a list of a fixed length at times the one number that may stand for it.
+  // Returns a list of a fixed length, or at times the one number that may stand for it.
   AbstractValue of_formal(const SchemaArgument& formal) {
     const bool is_one = formal.length && choices_.one_in(4);
     return of_type(is_one ? formal.type.required().parts.front() : formal.type);
@@ -308,7 +308,7 @@ class Generator {
   int depth_ = 0;
 };
 
-// Numbers for names; false where that is no value.
+// Replaces names by numbers; returns false where that gives no valid value.
 class Numbers {
  public:
   explicit Numbers(const std::map<std::string, std::int64_t>& sizes) : sizes_(sizes) {}

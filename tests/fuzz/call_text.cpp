@@ -28,7 +28,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// At commas outside of brackets and quotes.
+// Splits at commas outside of brackets and quotes.
 std::vector<std::string_view> parts_of(std::string_view text) {
   std::vector<std::string_view> parts;
   int depth = 0;
@@ -67,7 +67,7 @@ Device device_of(std::string_view text) {
   return device;
 }
 
-// `bracket` is where the sizes begin.
+// `bracket` is the position where the sizes begin.
 TensorInfo tensor_of(std::string_view text, std::size_t bracket) {
   TensorInfo info;
   const std::string_view type = text.substr(0, bracket);
@@ -101,7 +101,7 @@ bool is_float(std::string_view text) {
          text.find_first_not_of("0123456789.e-") == std::string_view::npos;
 }
 
-// As schemas have it; None where there is none.
+// Reads a default as schemas write it; None where there is none.
 AbstractValue default_of(const SchemaArgument& argument) {
   std::string text = argument.default_value.value_or("None");
   std::ranges::replace(text, '"', '\'');
@@ -239,7 +239,7 @@ std::string answer_of(std::string_view call) {
   std::vector<AbstractValue> values;
   for (const std::string_view part : parts_of(call.substr(open + 1, call.size() - open - 2)))
     values.push_back(parse_value(part));
-  // Any overload: those of numbers have the value rule of the name.
+  // Any overload will do: those of numbers have the value rule of the name.
   const std::string name = full_name(call.substr(0, open));
   const std::string base = name.substr(0, name.find('.'));
   const std::span<const Operator> rows = overloads(base);

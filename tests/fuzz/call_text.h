@@ -1,4 +1,4 @@
-// Calls of operators and what is known of values as texts, so that a case of a test is one line.
+// Reads and writes calls of operators and known facts about values as texts, so that a test case is one line.
 //
 //   float32[n,3,8,8]         a tensor
 //   ?[n,3]                   of unknown type
@@ -19,26 +19,27 @@
 
 namespace fxtrace {
 
-// Throws std::runtime_error for what is no such text.
+// Throws std::runtime_error for a text of another form.
 AbstractValue parse_value(std::string_view text);
 std::string to_text(const AbstractValue& value);
 
-// What the rules alone give of "conv2d(float32[n,3,8,8], float32[4,3,3,3], padding=[1,1])": an operator of
-// ATen, or of another namespace ("torchvision::nms"), with the name of its overload when it has one
-// ("add.Tensor").  What is left out has its default.  Several results stand side by side; where torch would
-// raise, "raises: " and why.
+// Returns the result by the rules alone, of "conv2d(float32[n,3,8,8], float32[4,3,3,3], padding=[1,1])": an
+// operator of ATen, or of another namespace ("torchvision::nms"), with the name of its overload when it has
+// one ("add.Tensor").  Arguments that are left out have their defaults.  Several results are listed side by
+// side; where torch would raise, the text is "raises: " and the reason.
 std::string shapes_of(std::string_view call);
 
-// What the value rules give for arguments that are known, "add(int64[2]{1,n}, 3)": "int64[2]{4,n+3}"; "?"
-// where they cannot tell.
+// Returns the result of the value rules for known arguments: "int64[2]{4,n+3}" for "add(int64[2]{1,n}, 3)";
+// "?" where they cannot tell.
 std::string values_of(std::string_view call);
 
-// The answer to a question about sizes, "size(float32[n,3], 1)": "= 3" when nothing has to be recorded.
+// Returns the answer to a question about sizes, "size(float32[n,3], 1)": "= 3" when nothing has to be
+// recorded.
 std::string answer_of(std::string_view call);
 
-// The multiply-accumulates of a call (lib/costs): "n*32".  What the shape rules do not know of its results
-// may stand behind: "_weight_int8pack_mm(...) -> bfloat16[n,8]".  "?" where sizes are missing, "unknown"
-// where there is no rule, "too large" for what 64 bits do not hold.
+// Returns the multiply-accumulates of a call (lib/costs): "n*32".  Results that the shape rules do not know
+// may be given behind the call: "_weight_int8pack_mm(...) -> bfloat16[n,8]".  Returns "?" where sizes are
+// missing, "unknown" where there is no rule, "too large" for a number beyond 64 bits.
 std::string macs_of(std::string_view call);
 
 }  // namespace fxtrace

@@ -1,5 +1,5 @@
-// Changes of JSON that are JSON again: values that change places, extreme numbers, keys of other objects.
-// Bytes are changed too, but rarely: what fuzzes the parser need not be repeated for what stands behind it.
+// Mutates JSON into other valid JSON: values that change places, extreme numbers, keys of other objects.
+// Bytes are mutated too, but rarely, as other targets fuzz the parser.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -95,7 +95,7 @@ class Mutator {
     }
   }
 
-  // Objects are lists of pairs here, so a key may stand twice, as in what an attacker writes.
+  // Objects are lists of pairs here, so a key may occur twice, as an attacker may write it.
   void change_container(Json& value) {
     if (value.is_array()) {
       auto& items = value.get_ref<Json::array_t&>();
@@ -136,10 +136,10 @@ class Mutator {
         value.is_structured() ? change_container(value) : change_scalar(value);
         break;
     }
-    values_.clear();  // what was inside is gone
+    values_.clear();  // the values inside are gone
   }
 
-  // Values that hold nothing, so that none becomes part of itself.
+  // Returns values without content, so that no value becomes a part of itself.
   void swap_leaves() {
     Json& one = *values_[below(values_.size())];
     Json& other = *values_[below(values_.size())];
@@ -166,7 +166,7 @@ Json parse(const std::uint8_t* data, std::size_t size) {
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
                                                unsigned seed) {
-  constexpr unsigned kBytes = 16;  // one in
+  constexpr unsigned kBytes = 16;  // one mutation of so many changes bytes
   if (seed % kBytes != 0) {
     Json json = parse(data, size);
     if (!json.is_discarded()) {

@@ -1,4 +1,4 @@
-// What libFuzzer calls; FXTRACE_FUZZ_TARGET is the function of targets.h.
+// The entry point of libFuzzer; FXTRACE_FUZZ_TARGET is the function of targets.h.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

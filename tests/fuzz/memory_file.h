@@ -1,4 +1,4 @@
-// A file that is in memory only.
+// A file in memory.
 #pragma once
 
 #include <string>

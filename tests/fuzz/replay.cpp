@@ -1,5 +1,5 @@
-// Runs inputs one after another in this process and says of which a promise does not hold; a crash ends it
-// behind the name of its input.  Lines of standard input:
+// Runs inputs one after another in this process and reports those that break a promise; a crash ends it after
+// the name of its input was printed.  Lines of standard input:
 //
 //   TARGET<tab>FILE           a target of targets.h
 //   archive<tab>FILE<tab>MODEL   an archive of torch.export, and which of its models; MODEL may be empty

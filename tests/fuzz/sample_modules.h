@@ -1,4 +1,4 @@
-// A small module tree without anything to run, for leaf rules to decide.
+// A small module tree that cannot be run, for leaf rules to decide.
 #pragma once
 
 #include "trace/options/options.h"
@@ -6,7 +6,7 @@
 
 namespace fxtrace::fuzz {
 
-// Decides every module by the options' rules, which must have been read.  Throws Error(kUsage).
+// Decides every module by the rules of the options, which must have been read.  Throws Error(kUsage).
 void decide_leaves(const TraceOptions& options);
 
 }  // namespace fxtrace::fuzz

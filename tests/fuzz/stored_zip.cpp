@@ -33,7 +33,7 @@ std::string stored_zip(const std::vector<std::pair<std::string, std::string>>& r
   std::string directory;
   for (const auto& [name, data] : records) {
     const std::size_t offset = out.size();
-    // Version, flags, method, time, date; then what both headers have.
+    // Version, flags, method, time, date; then the fields that both headers have.
     std::string common;
     append(common, 20, 2);
     append(common, 0, 2);

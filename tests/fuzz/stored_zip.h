@@ -1,5 +1,5 @@
-// Zip archives with stored records and right checksums, so that a fuzzer's bytes get through to what reads
-// the records.
+// Makes zip archives with uncompressed records and correct checksums, so that a fuzzer's bytes reach the
+// readers of the records.
 #pragma once
 
 #include <string>

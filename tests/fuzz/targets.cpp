@@ -1,3 +1,4 @@
+// Helpers that several fuzz targets share.
 #include "tests/fuzz/targets.h"
 
 #include <sstream>

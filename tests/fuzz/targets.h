@@ -1,8 +1,8 @@
-// What is fuzzed: each function takes an input, runs a part of fxtrace on it, and returns unless it has found
-// a defect.  Bad input is no defect: Error of the kinds kInput and kUsage is caught inside.
+// The fuzz targets: each function takes an input, runs a part of fxtrace on it, and returns unless it has
+// found a defect.  Bad input is not a defect: Error of the kinds kInput and kUsage is caught inside.
 //
-// A defect is whatever else is thrown (Error(kInternal), std::bad_alloc, ...), what sanitizers stop, and a
-// broken promise, such as a text that does not read back as what it was written from.
+// A defect is any other exception (Error(kInternal), std::bad_alloc, ...), a report of a sanitizer, and a
+// broken promise, such as a text that does not read back as the value that it was written from.
 #pragma once
 
 #include <functional>
@@ -26,27 +26,27 @@ void collection(std::string_view input);     // `render`: JSON of a collection, 
 void config(std::string_view input);         // --config and --concrete
 void database(std::string_view input);       // `query`: a catalog's SQLite database
 void exported(std::string_view input);       // a program's JSON, or that of a whole archive; see exported.cpp
-void file_kind(std::string_view input);      // any file: what it is, and the zip archive that it may be
-void glob(std::string_view input);           // a glob, and on further lines what it is matched against
+void file_kind(std::string_view input);      // any file: its kind, and its zip archive if it is one
+void glob(std::string_view input);           // a glob, and on further lines the texts to match
 void input_spec(std::string_view input);     // --input and --dim, one a line
 void leaf_rule(std::string_view input);      // --leaf, one rule a line, decided for some modules
 void objects(std::string_view input);        // data.pkl of a TorchScript archive
-void operator_call(std::string_view input);  // shapes and costs of a call that the bytes decide on
+void operator_call(std::string_view input);  // shapes and costs of a call that the bytes describe
 void pickle(std::string_view input);
 void questions(std::string_view input);   // `diff`, `extract`, `order`, `why`, `catalog` of a collection
 void rules(std::string_view input);       // `check --rules`
 void script(std::string_view input);      // a code file of a TorchScript archive
 void security(std::string_view input);    // `check --security`: pickles, sizes, guards, trees, programs
-void state_dict(std::string_view input);  // data.pkl of what torch.save wrote
+void state_dict(std::string_view input);  // data.pkl as torch.save wrote it
 void sympy(std::string_view input);       // sizes of an exported program
 void trace(std::string_view input);       // a whole TorchScript archive; see trace.cpp
 void tree_spec(std::string_view input);   // pytree specifications
 void zip_archive(std::string_view input);
 
-// What `exported` comes to: the archive itself, traced as the configuration says, written and read back.
+// The body of `exported`: the archive itself, traced with the configuration, written and read back.
 void exported_archive(std::string_view bytes, const Config& config);
 
-// Traces, and goes through what comes out: lint, written, read back.
+// Traces, and checks the result: lint, written, read back.
 void check_traced(const Config& config, const std::function<TraceResult(const TraceRequest&)>& trace_it);
 
 struct Target {
@@ -66,7 +66,7 @@ inline constexpr Target kTargets[] = {
     {"tree_spec", tree_spec},   {"zip_archive", zip_archive},
 };
 
-// Runs f; false when it says that the input is bad.
+// Runs f; returns false when it reports bad input.
 template <class F>
 bool accepts(F&& f) {
   try {
@@ -82,7 +82,7 @@ inline void require(bool holds, const std::string& promise) {
   if (!holds) throw std::logic_error("broken promise: " + promise);
 }
 
-// The first `limit` lines; the last one is the rest.
+// Returns the first `limit` lines; the last one is the rest.
 std::vector<std::string_view> lines_of(std::string_view input, std::size_t limit);
 
 }  // namespace fxtrace::fuzz

@@ -348,7 +348,7 @@ def is_running(process: int) -> bool:
         return False
 
 
-WARNING = " is not available here, so one lock less keeps the model from this machine"
+WARNING = " is not available here, so the sandbox that reads the model is weaker"
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ def test_an_input_that_nothing_tells(program):
 
 def test_it_says_that_the_model_runs(program):
     result = verify(program, os.path.join(harness.ROOT, "sample_models", "nested_exported.pt2"))
-    assert result.stderr == "fxtrace: the model runs now, as its file says it\n"
+    assert result.stderr == "fxtrace: running the code of the model\n"
 
 
 # --- what is not verified ---
@@ -356,7 +356,7 @@ def test_a_file_that_changes_between_the_trace_and_the_run(program, tmp_path):
     torch.jit.script(Long()).save(str(path))
     command = [program.path, "verify", str(path), "--input", "x=float32[1]", "--control-flow", "subgraph"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert "the model runs now" in process.stderr.readline()
+        assert "running the code of the model" in process.stderr.readline()
         with open(path, "r+b") as file:
             file.seek(-1, os.SEEK_END)
             last = file.read(1)

@@ -1,4 +1,4 @@
-// Prints the table of operators as JSON, a row a line, for tests that hold it against what operators do.
+// Prints the table of operators as JSON, one row per line, for tests that compare it with what operators do.
 #include <iostream>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-// Our scalar types against LibTorch's: names, sizes, kinds, and what each two of them are promoted to.
+// Compares our scalar types with LibTorch's: names, sizes, kinds, and the promotion of each pair.
 #include <c10/core/ScalarType.h>
 
 #include <cstdio>
@@ -21,7 +21,7 @@ void expect(const std::string& what, const std::string& own, const std::string& 
 }
 
 std::string text(bool value) { return value ? "yes" : "no"; }
-// "none" where LibTorch refuses.
+// Returns "none" where LibTorch refuses.
 template <typename Function>
 std::string asked(Function function) {
   try {

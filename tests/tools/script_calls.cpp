@@ -1,9 +1,8 @@
-// Carries out operators of lib/torchscript, a call a line, for tests that hold what they give against
-// LibTorch:
+// Runs operators of lib/torchscript, one call per line, for tests that compare the results with LibTorch:
 //   {"op": "aten::add.int", "arguments": [1, 2]}  ->  {"results": [3], "arguments": [1, 2]}
-// A call that is refused gives {"refusal": "raised", "why": "...", "before": true}: `before` when it was not
-// begun.  With "small": true the operator is one of small tensors, and {"unknown": true} where its result is
-// not known.  Values are as script_json.h has them.
+// A call that is refused gives {"refusal": "raised", "why": "...", "before": true}; `before` says that it had
+// not begun.  With "small": true the operator is one of small tensors, and the answer is {"unknown": true} if
+// its result is not known.  Values are in the form of script_json.h.
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>

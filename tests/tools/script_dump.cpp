@@ -2,9 +2,9 @@
 // compiles it:
 //   script_dump FILE [NAME]...     == __torch__.Net.forward
 //                                  graph(...): ...
-// FILE may be code itself (.py), which then is all of "__torch__".
-// What cannot be compiled is one line, "error: ...".  Names choose among the functions; --time prints how
-// long it took instead, --quiet nothing.
+// FILE may be the code itself (.py), which is then all of "__torch__".
+// A function that cannot be compiled gives one line, "error: ...".  Names choose among the functions; --time
+// prints how long compiling took instead, --quiet nothing.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -36,7 +36,8 @@ class Dump {
  public:
   explicit Dump(const std::string& path) {
     ProgramSource source;
-    source.constant_types.assign(2, tensor_type());  // of code by itself
+    // the code has no archive, so its constants get these types
+    source.constant_types.assign(2, tensor_type());
     if (path.ends_with(".py")) {
       qualifiers_.emplace_back("__torch__");
       source.read_code = [path](const std::string& qualifier) -> std::optional<std::string> {

@@ -33,14 +33,14 @@ std::string write_float(double number) {
   return text;
 }
 
-// Elements where they are in memory.
+// The elements are where they are in memory.
 Json write_tensor(const TensorValue& tensor) {
   Json json{{"dtype", dtype_name(tensor.dtype)}, {"sizes", tensor.sizes}, {"strides", tensor.strides}};
   if (tensor.elements) json["elements"] = write_values(values_of(*tensor.elements));
   return {{"tensor", json}};
 }
 
-// Its elements are in row-major order.
+// The elements are in row-major order.
 Value read_tensor(const Json& json) {
   Array array{find_scalar_type(json["dtype"].get<std::string>()).value(),
               json["sizes"].get<std::vector<std::int64_t>>(),

@@ -1,8 +1,8 @@
-// Prints what the two pickles of a TorchScript archive hold, as lib/torchscript reads it, for tests that
+// Prints the content of the two pickles of a TorchScript archive, as lib/torchscript reads it, for tests that
 // compare it with what LibTorch loads:
 //   script_objects FILE    {"constants": ..., "data": {"object": [1, "__torch__.Net", {"weight": ...},
 //   null]}}
-// An object that comes again is {"again": 1}.  Tensors that are small have their elements.
+// An object that occurs again is {"again": 1}.  Small tensors are printed with their elements.
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>

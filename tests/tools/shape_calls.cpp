@@ -1,7 +1,8 @@
-// Says what is known of calls (lib/opinfo): shapes, values, answers without a node, multiply-accumulates.
+// Prints what lib/opinfo knows about calls: shapes, values, answers without a node, multiply-accumulates.
 //   shape_calls 'glu(float32[n,8], 1)' ...   everything, for one who writes a rule
 //   shape_calls                              answers each line of stdin with its shapes (test_shape_rules.py)
-// Calls are written as tests/fuzz/call_text.h says; what is no call is "error: " and the reason.
+// Calls are written as described in tests/fuzz/call_text.h; for anything else the answer is "error: " and the
+// reason.
 #include <exception>
 #include <iostream>
 #include <string>

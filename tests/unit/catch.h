@@ -1,4 +1,4 @@
-// Catch2 of version 2 or 3, whichever the system has.
+// Includes Catch2 of version 2 or 3, whichever the system has.
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)

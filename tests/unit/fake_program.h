@@ -1,4 +1,4 @@
-// Programs that a test makes up.
+// Fake programs: module trees whose forwards are written in the test.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace fxtrace {
 
-// A module tree without anything to run.
+// A module tree that cannot be run.
 class FakeModules : public Program {
  public:
   // `path` must come after its parent.

@@ -1,3 +1,4 @@
+// A temporary folder and small files for tests.
 #pragma once
 
 #include <unistd.h>
@@ -16,7 +17,7 @@
 
 namespace fxtrace {
 
-// A folder that goes with the test.
+// A folder that is removed after the test.
 class Folder {
  public:
   Folder() {

@@ -1,4 +1,4 @@
-// What tests/golden records; tests/python/golden.py says what such a file is.
+// Reads the records of tests/golden; tests/python/golden.py describes their format.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace fxtrace {
 
-// What the case's program wrote to stdout; nothing where it wrote nothing.
+// Returns the stdout of the case; nothing if the case wrote none.
 inline std::string golden_stdout(const std::filesystem::path& golden) {
   std::ifstream file(golden, std::ios::binary);
   std::ostringstream content;

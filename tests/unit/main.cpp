@@ -1,3 +1,4 @@
+// The main function of the unit tests.
 #define CATCH_CONFIG_RUNNER
 #include "catch.h"
 

@@ -78,8 +78,9 @@ inline fxtrace::GraphCollection sample_collection() {
   return collection;
 }
 
-// What only exported programs have: a signature, calls that stand for nodes of the program, symbolic
-// integers, constants and objects among the parameters, operators as arguments, and bodies in bodies.
+// A collection with everything that only exported programs have: a signature, calls that stand for nodes of
+// the program, symbolic integers, constants and objects among the parameters, operators as arguments, and
+// nested bodies.
 inline fxtrace::GraphCollection exported_collection() {
   using namespace fxtrace;
   GraphCollection collection;

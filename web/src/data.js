@@ -1,6 +1,7 @@
-// The collection as lib/writers/pictures/html_data.h writes it, with what follows from it.
+// The data of the page: the collection as lib/writers/pictures/html_data.h writes it, and values derived
+// from it.
 
-// Outline::Kind of lib/pictures/outline.h; a unit test compares them.
+// The values of Outline::Kind in lib/pictures/outline.h; a unit test compares them.
 export const Kind = { graph: 0, module: 1, operator: 2, body: 3, repeats: 4, period: 5, part: 6, node: 7 };
 export const Op = { none: 0, placeholder: 1, getAttr: 2, callFunction: 3, callMethod: 4, callModule: 5, output: 6 };
 export const opNames = ["", "placeholder", "get_attr", "call_function", "call_method", "call_module", "output"];
@@ -25,7 +26,7 @@ export class Data {
     this.ops = Uint8Array.from(raw.op);
     this.columns = Object.fromEntries(textColumns.map((name) => [name, Uint32Array.from(raw[name])]));
     this.failures = new Map(raw.failures);
-    this.marks = raw.mark && Uint8Array.from(raw.mark); // of two models in one
+    this.marks = raw.mark && Uint8Array.from(raw.mark); // only in a picture of two models
     this.#findTree();
     this.#readInputs();
     this.nodeCount = this.kinds.reduce((sum, kind) => sum + (kind === Kind.node), 0);
@@ -45,10 +46,10 @@ export class Data {
     }));
   }
 
-  // Boxes stand before what is in them: `depths` tell the rest.
+  // Items are sorted so that a box comes before its content; `depths` give the tree.
   #findTree() {
     this.parents = new Int32Array(this.count);
-    this.ends = new Uint32Array(this.count); // behind the last of what is in an item
+    this.ends = new Uint32Array(this.count); // the index after the last item inside of each item
     this.graphs = [];
     const around = [];
     for (let i = 0; i < this.count; ++i) {
@@ -81,7 +82,7 @@ export class Data {
     return this.allInputs.subarray(this.inputStarts[i], this.inputStarts[i + 1]);
   }
 
-  // Who takes the value of a node.
+  // The users of a node's value.
   users(i) {
     if (!this.userStarts) {
       this.userStarts = new Uint32Array(this.count + 2);
@@ -103,7 +104,7 @@ export class Data {
     const mark = this.markOf(i);
     return mark ? `${mark.sign} ${title || "(root)"}` : title;
   }
-  // What differs between two models: { sign, name, isWithin }; null where nothing does.
+  // The difference between two models: { sign, name, isWithin }; null where there is none.
   markOf(i) {
     const mark = this.marks ? this.marks[i] : 0;
     return mark ? { ...changes[(mark - 1) % 3], isWithin: mark > 3 } : null;
@@ -119,7 +120,7 @@ export class Data {
     for (let i = box + 1; i < this.ends[box]; i = this.ends[i]) children.push(i);
     return children;
   }
-  // Outermost first, the item itself left out.
+  // The boxes around the item, outermost first, without the item itself.
   around(i) {
     const boxes = [];
     for (let box = this.parents[i]; box >= 0; box = this.parents[box]) boxes.push(box);
@@ -146,27 +147,27 @@ export class Data {
       ? { macs: row[0], parameterBytes: row[1], activationBytes: row[2], isPartial: !!row[3], weight: row[4] }
       : null;
   }
-  // The first of the siblings that a box of repeats stands for; parts only group them.
+  // The first of the siblings that a box of repeats represents; parts only group them.
   firstMember(box) {
     do ++box;
     while (this.kinds[box] === Kind.part);
     return box;
   }
-  // The item whose structure those of a kRepeats have; -1 where they are all of them.
+  // The item whose structure the items of a kRepeats have; -1 where the box contains them all.
   like(i) {
     return this.raw.like[i] ? i - this.raw.like[i] : -1;
   }
   weights(i) {
     return (this.raw.weights[i] || none).map((text) => this.texts[text]);
   }
-  // Each { name, pieces }: pieces are texts, and items by number.
+  // The arguments, each { name, pieces }: pieces are texts, and items by number.
   arguments(i) {
     return (this.raw.arguments[i] || none).map(([name, ...pieces]) => ({ name: this.texts[name], pieces }));
   }
   call(i) {
     return this.raw.call[i];
   }
-  // Parameters and buffers of a module and of what is in it.
+  // The parameters and buffers of a module and its submodules.
   parameters(path) {
     const start = path ? path + "." : "";
     const found = [];
@@ -178,7 +179,7 @@ export class Data {
     }
     return found;
   }
-  // The graph of its own that a module has, when that is not the one it is called in.
+  // A module's own graph, when that is not the graph in which it is called.
   graphOfModule(path) {
     return this.graphs.find((graph) => this.text("path", graph) === path) ?? -1;
   }

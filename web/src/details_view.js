@@ -1,12 +1,12 @@
-// All that is known of the selected item.
+// The details panel: everything that is known about the selected item.
 
 import { Kind, Op, opNames, shortType } from "./data.js";
 import { byId, html } from "./dom.js";
 import { kindOf } from "./kinds.js";
 import { bytes, exactNumber, numberText, percent } from "./numbers.js";
 
-const mostRows = 60; // of one list
-const mostPieces = 200; // of one argument
+const mostRows = 60; // per list
+const mostPieces = 200; // per argument
 
 export class DetailsView {
   // `on`: select(item), show(item), toggle(item), alone(item).
@@ -22,7 +22,7 @@ export class DetailsView {
     this.element.scrollTop = 0;
   }
 
-  // --- nothing is selected: the model ---
+  // --- the model, when nothing is selected ---
 
   #model() {
     const { data } = this;
@@ -123,7 +123,7 @@ export class DetailsView {
     ].filter((part) => part !== "");
   }
 
-  // Of a module that failed: its submodules that were traced all the same.
+  // The submodules of a failed module that were traced all the same.
   #graphsInside(path) {
     const start = path ? path + "." : "";
     const graphs = this.data.graphs.filter((graph) => {
@@ -213,7 +213,7 @@ export class DetailsView {
     ];
   }
 
-  // Of a node who takes its value; of a box what goes in and out.
+  // For a node the users of its value; for a box its inputs and outputs.
   #ends(item) {
     const { data } = this;
     if (!data.isBox(item)) {
@@ -276,7 +276,7 @@ export class DetailsView {
     ];
   }
 
-  // `text`: null for the item's own; `withValue` adds what it gives.
+  // `text`: null for the item's own text; `withValue` adds the shape and dtype of its value.
   #link(item, text = null, withValue = false) {
     const { data } = this;
     const name = data.isBox(item) ? data.title(item) || "(root)" : data.text("name", item);

@@ -1,4 +1,4 @@
-// Elements from plain data.  Text is only ever text here: no markup is read.
+// Makes elements from plain data.  Text is never read as markup.
 
 const svgSpace = "http://www.w3.org/2000/svg";
 

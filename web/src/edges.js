@@ -1,14 +1,15 @@
-// Edges between what is drawn: those of nodes in closed boxes are those of the box.
+// Edges between the items that are drawn: an edge of a node in a closed box becomes an edge of the box.
 
-// How far edges may reach, in boxes drawn between their ends, all of them together: the time that a layout
-// takes grows with it.  What is more is drawn across the picture.
+// The most that edges may span in all, in boxes drawn between their ends: the time of a layout grows with
+// it.  Longer edges are drawn across the picture, outside of the layout.
 const mostReach = 1000;
 
-// What stands outside of the drawn box and has an edge into it, at most.
+// The most neighbours outside of the drawn box with an edge into it that are shown.
 const mostNeighbours = 24;
 
-// `drawn`: items of OpenBoxes.drawn().  Gives edges [from, to], each once, those that reach too far apart from
-// them, and what stands outside of `root` as { item, isInput, inside }, `inside` being the ends in there.
+// `drawn`: items of OpenBoxes.drawn().  Returns edges [from, to], each once, separately those that span too
+// much, and the neighbours outside of `root` as { item, isInput, inside }, where `inside` are the ends
+// within it.
 export function findEdges(data, root, drawn, isOpen) {
   const seen = new Int32Array(data.ends[root] - root).fill(-1);
   for (const item of drawn) {

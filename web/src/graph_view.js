@@ -1,4 +1,4 @@
-// The graph: boxes and edges as SVG, moved and zoomed by its viewer.
+// The graph: boxes and edges as SVG, which the user moves and zooms.
 
 import { changes, Kind } from "./data.js";
 import { byId, html, svg } from "./dom.js";
@@ -10,7 +10,7 @@ const largestZoom = 3;
 const margin = 28;
 
 export class GraphView {
-  // `on`: select(item), toggle(item), hover(item); -1 is the ground.
+  // `on`: select(item), toggle(item), hover(item); -1 is the background.
   constructor(data, on) {
     this.data = data;
     this.on = on;
@@ -18,9 +18,9 @@ export class GraphView {
     this.selected = -1;
     this.view = { x: 0, y: 0, zoom: 1 };
     this.size = { width: 1, height: 1 };
-    this.boxes = new Map(); // by item: place
-    this.headers = []; // of open boxes
-    this.shapes = new Map(); // by item: group
+    this.boxes = new Map(); // by item: its place
+    this.headers = []; // the headers of open boxes
+    this.shapes = new Map(); // by item: its SVG group
     this.element.append(
       svg(
         "defs",
@@ -48,7 +48,7 @@ export class GraphView {
     this.isOpen = isOpen;
     this.most = Math.max(0, ...drawn.filter((item) => !isOpen(item)).map((item) => data.cost(item)?.weight ?? 0));
     const open = svg("g");
-    const headers = svg("g"); // above the edges, so that none goes through a name
+    const headers = svg("g"); // above the edges, so that no edge crosses a name
     const edges = svg("g", { class: "edges" });
     const closed = svg("g");
     for (const item of drawn) {
@@ -164,7 +164,7 @@ export class GraphView {
     this.#mark(item);
   }
 
-  // Edges of the item, and of what is in it, stand out.
+  // Highlights the edges of the item and of its content.
   #mark(item) {
     const { data } = this;
     const isNear = (end) => item >= 0 && (end === item || (data.isBox(item) && data.isIn(end, item)));
@@ -177,7 +177,7 @@ export class GraphView {
     }
   }
 
-  // --- where the viewer looks ---
+  // --- the visible section ---
 
   #apply() {
     const { x, y, zoom } = this.view;
@@ -186,7 +186,7 @@ export class GraphView {
     this.#moveHeaders();
   }
 
-  // Of boxes that are wider than what is seen of them, names and signs stay in sight.
+  // Keeps names and signs of boxes in sight that are wider than the visible section.
   #moveHeaders(isPrinted = false) {
     const { x, zoom } = this.view;
     const left = isPrinted ? 0 : (8 - x) / zoom;
@@ -204,7 +204,7 @@ export class GraphView {
     return this.element.getBoundingClientRect();
   }
 
-  // All of it, but not so small that nobody can read it: then its top.
+  // Shows the whole picture, but not so small that it is unreadable: then its top.
   fit(readable = false) {
     const frame = this.#frame();
     const all = Math.min(
@@ -242,14 +242,15 @@ export class GraphView {
     this.#apply();
   }
 
-  // Where the middle of the item's upper edge is on the screen; null when it is not drawn.
+  // Returns where the middle of the item's upper edge is on the screen; null when the item is not drawn.
   screenPlace(item) {
     const place = this.boxes.get(item);
     const { x, y, zoom } = this.view;
     return place ? { x: (place.x + place.width / 2) * zoom + x, y: place.y * zoom + y } : null;
   }
 
-  // Moves the picture so that the item stands there, or as near as lets its whole width be seen.
+  // Moves the picture so that the item is at that place, or as near as possible with its whole width
+  // visible.
   keepAt(item, place) {
     const now = this.screenPlace(item);
     if (!now) return;
@@ -261,7 +262,7 @@ export class GraphView {
     this.panBy(x - now.x, place.y - now.y);
   }
 
-  // Moves the picture as little as it takes to see the item.
+  // Moves the picture no further than needed to see the item.
   show(item, centred = false) {
     const place = this.boxes.get(item);
     if (!place) return;
@@ -285,7 +286,7 @@ export class GraphView {
     return !!at && at.x >= 0 && at.y >= 0 && at.x < frame.width && at.y < frame.height - 20;
   }
 
-  // The nearest item in that direction: dx, dy of -1, 0 or 1.
+  // Returns the nearest item in a direction: dx, dy of -1, 0 or 1.
   next(item, dx, dy) {
     const from = this.boxes.get(item);
     if (!from) return this.boxes.keys().next().value ?? -1;
@@ -353,8 +354,8 @@ export class GraphView {
     };
     element.addEventListener("pointerup", end);
     element.addEventListener("pointercancel", end);
-    // A closed box opens, whatever of it is clicked; an open one closes by its sign or a double click.  The second
-    // click of two does nothing to what the first one has opened.
+    // A click anywhere on a closed box opens it; an open one closes by its sign or a double click.  The
+    // second click of a double click does not close what the first one has opened.
     let opened = -1;
     element.addEventListener("click", (event) => {
       if (drag?.moved || event.detail > 1) return;
@@ -394,7 +395,7 @@ export class GraphView {
     });
   }
 
-  // All of it at its own size, until showView().
+  // Shows the whole picture at its own size, until showView().
   showWhole() {
     this.element.classList.remove("far");
     this.paper.removeAttribute("transform");
@@ -430,7 +431,7 @@ function tooltip(data, i) {
     .join("\n");
 }
 
-// From the lower edge of one box to the upper edge of another, across whatever is in between.
+// A path from the lower edge of one box to the upper edge of another, across everything in between.
 function curve(from, to) {
   const start = { x: from.x + from.width / 2, y: from.y + from.height };
   const end = { x: to.x + to.width / 2, y: to.y };
@@ -438,7 +439,7 @@ function curve(from, to) {
   return `M${start.x},${start.y} C${start.x},${start.y + bend} ${end.x},${end.y - bend} ${end.x},${end.y}`;
 }
 
-// Corners of at most 6 pixels.
+// A path with corners of at most 6 pixels.
 function roundedPath(points) {
   if (!points.length) return "";
   let path = `M${points[0].x},${points[0].y}`;
@@ -456,7 +457,7 @@ function roundedPath(points) {
   return `${path} L${last.x},${last.y}`;
 }
 
-// What stands for colours, by the way of colouring.
+// The legend: the meaning of the colours for each way of colouring.
 export function drawLegend(data, way, used) {
   const legend = byId("legend");
   const entry = (className, text) => html("span", { class: "entry " + className }, html("i"), text);

@@ -1,4 +1,4 @@
-// Keys, and whose work the page stands on.
+// The help: keys, and the libraries that the page uses.
 
 import { byId, html } from "./dom.js";
 
@@ -31,7 +31,7 @@ export function showHelp() {
       html("details", {}, html("summary", {}, "Layout by elkjs: its licence"), html("pre", {}, byId("layout-licence").textContent)),
       html("form", { method: "dialog" }, html("button", { autofocus: true }, "Close")),
     );
-    // The page's policy forbids forms to go anywhere, this one too in some browsers.
+    // The page's policy forbids forms to be sent, in some browsers this one too.
     dialog.querySelector("form").addEventListener("submit", (event) => {
       event.preventDefault();
       dialog.close();

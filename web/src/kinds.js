@@ -1,10 +1,10 @@
-// What sort of thing an item is, for its colour: by the words that modules and operators have in their names.
+// The kind of an item, for its colour, by words in the names of modules and operators.
 
 import { Kind, Op, shortType } from "./data.js";
 
-// The first that fits.
+// The first rule that matches counts.
 const rules = [
-  ["linear", /^Conv1D$/], // of GPT-2: a matrix product
+  ["linear", /^Conv1D$/], // GPT-2's: a matrix product
   ["convolution", /conv/i],
   ["attention", /attention|attn|scaled_dot/i],
   ["embedding", /embed/i],
@@ -40,10 +40,10 @@ export const kinds = [
   "other",
 ];
 
-// Of a module somebody's own words may mean anything: T5Stack is no stack.
+// A user's own words may mean anything in a module's name: T5Stack is not a stack.
 const operatorsOnly = new Set(["shape", "arithmetic"]);
 
-const known = new Map(); // by words
+const known = new Map(); // cache, by words
 
 function kindOfOperator(name) {
   let kind = known.get(name);

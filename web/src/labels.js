@@ -1,4 +1,4 @@
-// What a box of the graph says, cut to what fits, and how large it is for that.
+// The labels of boxes: texts, cut to the width that fits, and the size of the box for them.
 
 import { Kind, Op, shortType } from "./data.js";
 
@@ -9,7 +9,7 @@ export const fonts = {
 };
 export const lineHeights = { title: 18, text: 15, code: 15 };
 export const padding = { x: 12, y: 7 };
-export const header = 30; // of an open box
+export const header = 30; // the height of an open box's header
 const mostWidth = 260;
 const button = 22;
 
@@ -28,7 +28,7 @@ export function textWidth(text, font) {
   return width;
 }
 
-// `fromEnd` keeps the end of the text: the last parts of a path say most.
+// `fromEnd` keeps the end of the text, as the last parts of a path matter most.
 export function cutText(text, font, width, fromEnd = false) {
   if (text.length > 400) text = fromEnd ? text.slice(-400) : text.slice(0, 400);
   if (textWidth(text, font) <= width) return text;
@@ -50,7 +50,7 @@ function line(font, text, className, fromEnd = false) {
   return { font, text: cut, className, width: textWidth(cut, font) };
 }
 
-// { lines, type, width, height } of a node or a closed box.
+// Returns { lines, type, width, height } of a node or a closed box.
 export function itemLabel(data, i) {
   const isBox = data.isBox(i);
   const space = mostWidth - 2 * padding.x - (isBox ? button : 0);
@@ -83,7 +83,7 @@ export function itemLabel(data, i) {
   };
 }
 
-// The header of an open box, which gets as wide as it must be for a part of it and shows what it has room for.
+// The header of an open box: the box gets as wide as a part of the header needs, and shows as much as fits.
 export function headerLabel(data, i, room = 0) {
   const full = data.title(i) || "(root)";
   const space = Math.max(460, room - button - 3 * padding.x - 8);

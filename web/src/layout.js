@@ -1,4 +1,4 @@
-// Places boxes with the Eclipse Layout Kernel in a worker, so that the page never waits for it.
+// Layout: places boxes with the Eclipse Layout Kernel in a worker, so that the page never waits for it.
 
 import ELK from "elkjs/lib/elk-api.js";
 
@@ -24,22 +24,22 @@ const options = {
   "elk.layered.thoroughness": "5",
   "elk.padding": "[top=16,left=16,bottom=16,right=16]",
 };
-const sides = 16; // between a box and what is in it
-const mostKept = 40; // layouts
+const sides = 16; // distance between a box and its content
+const mostKept = 40; // layouts in the cache
 
-// The worker takes a while to get ready: it is started before the page has read its data.
+// The worker takes a while to start, so it is started before the page has read its data.
 export function startLayout() {
   const blob = new Blob([document.getElementById("layout").textContent], { type: "text/javascript" });
   const worker = new Worker(URL.createObjectURL(blob));
   const broken = new Promise((_, reject) => {
     worker.addEventListener("error", (event) => reject(new Error(event.message || "the worker does not start")));
   });
-  broken.catch(() => {}); // whoever waits for a layout is told
+  broken.catch(() => {}); // callers that wait for a layout get the error
   return { elk: new ELK({ workerFactory: () => worker, algorithms: ["layered"] }), broken };
 }
 
 export class Layout {
-  // `started`: what startLayout() gave.
+  // `started`: the result of startLayout().
   constructor(data, started) {
     this.data = data;
     this.elk = started.elk;
@@ -49,7 +49,8 @@ export class Layout {
     this.waiting = 0;
   }
 
-  // Places of `drawn` and `neighbours`, and paths of `edges`; null when another call came after this one.
+  // Returns the places of `drawn` and `neighbours`, and paths of `edges`; null when another call came after
+  // this one.
   async place(what) {
     const call = ++this.latest;
     ++this.waiting;
@@ -63,8 +64,8 @@ export class Layout {
     return call === this.latest ? placed : null;
   }
 
-  // Computes what place() may soon be asked for, unless something is being computed.  Besides, the worker's code
-  // takes half the time once it has run a little.
+  // Computes a layout that place() may soon need, unless one is being computed.  It also warms up the
+  // worker, whose code takes half the time once it has run a little.
   async prepare(what) {
     const key = this.#key(what);
     if (this.waiting > 0 || this.kept.has(key)) return;
@@ -72,7 +73,7 @@ export class Layout {
     try {
       this.#keep(key, await this.#compute(what));
     } catch {
-      // place() will say so.
+      // place() will report the error.
     } finally {
       --this.waiting;
     }
@@ -133,12 +134,12 @@ export class Layout {
       }
     });
     top.children = [...inputs, ...top.children, ...outputs];
-    // Innermost boxes first.
+    // Innermost boxes come first.
     for (const item of [...drawn].reverse()) if (boxes.get(item) !== top && isOpen(item)) this.#pad(item, boxes.get(item));
     return top;
   }
 
-  // Makes room for the header: the library knows of no least width of a box that holds others.
+  // Makes room for the header, since the library has no minimum width of a box with content.
   #pad(item, box) {
     const inside = Math.max(...box.children.map((child) => child.width ?? child.least));
     const more = Math.max(0, headerLabel(this.data, item).width - inside - 2 * sides) / 2;

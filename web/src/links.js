@@ -1,4 +1,5 @@
-// What an item is called in the page's address: names of the model, so that a link outlives a new trace.
+// The names of items in the page's address: names of the model, so that a link stays valid after a new
+// trace.
 
 import { Kind } from "./data.js";
 
@@ -8,8 +9,8 @@ export class Links {
     this.known = null;
   }
 
-  // Graph, bodies of control flow, and in there a node ("net/true_graph_0:relu_1") or a call of a module
-  // ("net@layer1.0~1"); other boxes are named by what they begin with ("repeats(net@h.1~1)").
+  // A name is the graph, bodies of control flow, and in there a node ("net/true_graph_0:relu_1") or a call
+  // of a module ("net@layer1.0~1"); other boxes are named by their first item ("repeats(net@h.1~1)").
   name(i) {
     const { data } = this;
     const kind = data.kinds[i];
@@ -24,7 +25,7 @@ export class Links {
     return `${place}${kind === Kind.operator ? "::" : ":"}${data.text("name", i)}`;
   }
 
-  // -1 for a name of nothing.
+  // Returns -1 for a name that nothing has.
   find(name) {
     this.#learn();
     return this.known.get(name) ?? -1;
@@ -36,7 +37,7 @@ export class Links {
     return "#node=" + encodeURIComponent(this.others.get(i) ?? this.name(i));
   }
 
-  // Nodes of a region that is drawn inline may be called like others around it.
+  // Nodes of a region that is drawn inline may have the same names as others around it.
   #learn() {
     if (this.known) return;
     this.known = new Map();
@@ -49,7 +50,7 @@ export class Links {
       if (own !== name) this.others.set(i, own);
     }
   }
-  // -1 when the address names none, undefined when it names what the page does not have.
+  // Returns -1 when the address has no name, undefined when the page does not have that item.
   read(hash) {
     const match = /^#node=(.+)$/.exec(hash);
     if (!match) return -1;

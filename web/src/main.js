@@ -1,4 +1,4 @@
-// The page: reads the data, joins the views.
+// The page: reads the data and connects the views.
 
 import { Data, Kind, shortType } from "./data.js";
 import { DetailsView } from "./details_view.js";
@@ -31,7 +31,7 @@ class Page {
     });
     this.tree = new TreeView(data, {
       select: (item, byKey) => {
-        if (!byKey) document.body.classList.remove("with-tree"); // which covers the graph where there is little room
+        if (!byKey) document.body.classList.remove("with-tree"); // the tree covers the graph on small screens
         this.select(item, { byKey });
       },
       open: (item) => (data.isBox(item) ? this.toggle(item) : this.select(item)),
@@ -64,7 +64,7 @@ class Page {
     this.prepare(this.drawn?.find((each) => this.data.isBox(each) && !this.open.isOpen(each)) ?? -1);
   }
 
-  // --- what can be done ---
+  // --- actions ---
 
   // `byKey`: the address is replaced, so that "back" need not take every step; `inPicture`: the item was
   // clicked there, so nothing moves.
@@ -77,11 +77,11 @@ class Page {
     if (!fromAddress) this.#setAddress(item, byKey);
     this.prepare(item);
     if (item >= 0 && !inPicture) await this.show(item);
-    // Where the details come below the graph they take from its height.
+    // If the details are below the graph, they reduce its height.
     else if (item >= 0 && isNarrow() && !this.data.isBox(item) && !this.graph.isAtSight(item)) this.graph.show(item);
   }
 
-  // Brings the item into the picture.
+  // Moves the item into view.
   async show(item, centred = false) {
     const done = this.open.reveal(item);
     if (item !== this.open.root && !this.graph.boxes.has(item)) {
@@ -170,7 +170,7 @@ class Page {
     return true;
   }
 
-  // What is to be drawn when these boxes are open.
+  // Returns what is drawn when these boxes are open.
   #plan(open) {
     const { data } = this;
     const { root } = open;
@@ -180,7 +180,7 @@ class Page {
     return { root, drawn, isOpen, ...findEdges(data, root, drawn, isOpen) };
   }
 
-  // Whoever points at a closed box may open it next.
+  // A user who points at a closed box may open it next, so its layout is computed ahead.
   prepare(box) {
     clearTimeout(this.prepareTimer);
     if (box < 0 || !this.data.isBox(box) || this.open.isOpen(box) || !this.graph.boxes.has(box)) return;
@@ -258,7 +258,7 @@ class Page {
     const hash = this.links.hash(item);
     if (hash === location.hash) return;
     this.ownHash = hash;
-    // Without a hash the page would jump to its top; "#" names nothing.
+    // Without a hash the page would jump to its top; "#" selects nothing.
     if (replace) location.replace(hash || "#");
     else location.hash = hash || "#";
   }
@@ -347,7 +347,7 @@ class Page {
     if (next >= 0) this.select(next, { byKey: true });
   }
 
-  // To the box around what is selected; out of a box that is drawn alone.
+  // Selects the box around the selection, or leaves a box that is drawn alone.
   #up() {
     const parent = this.data.parents[this.selected < 0 ? this.open.root : this.selected];
     if (parent < 0) return;
@@ -360,10 +360,10 @@ function isNarrow() {
   return matchMedia("(max-width: 700px)").matches;
 }
 
-// The data stands behind this script.
+// The data follows this script in the page.
 const started = startLayout();
 addEventListener("DOMContentLoaded", () => {
   const data = new Data(JSON.parse(byId("data").textContent));
-  byId("data").remove(); // its text is large
+  byId("data").remove(); // frees its text, which is large
   new Page(data, started).start();
 });

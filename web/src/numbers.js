@@ -1,4 +1,4 @@
-// Numbers for people.
+// Formats numbers for people.
 
 const units = [
   [1e15, "P"],
@@ -38,7 +38,7 @@ export function percent(share) {
   return share < 0.001 ? "< 0.1 %" : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
 }
 
-// "1,234 (1.23 k)"; expressions of dimensions as they are.
+// "1,234 (1.23 k)"; symbolic expressions stay as they are.
 export function numberText(value, short = shortNumber) {
   if (typeof value !== "number") return String(value);
   const text = short(value);

@@ -1,19 +1,19 @@
-// Which boxes of the graph are open, and what of it is drawn.
+// The open boxes of the graph, and the items that are drawn because of them.
 //
-// One graph is drawn at a time, or one box of it.  Opening a box closes others, those that were opened
-// longest ago first, while there is more to draw than a picture holds; where that does not help the box is
+// One graph is drawn at a time, or one box of it.  If a box is opened and the picture would hold too much,
+// other boxes are closed, those that were opened longest ago first; where that does not suffice, the box is
 // drawn alone.
 
 import { Kind } from "./data.js";
 
-export const firstPicture = 60; // items that the page opens with
+export const firstPicture = 60; // most items in the first picture
 export const mostItems = 130;
 
 export class OpenBoxes {
-  // What fits, or the same as `other`.
+  // Opens as much as fits, or the same boxes as `other`.
   constructor(data, other = null) {
     this.data = data;
-    this.opened = new Map(other?.opened); // box to when
+    this.opened = new Map(other?.opened); // from a box to the time when it was opened
     this.clock = other?.clock ?? 0;
     this.root = other?.root ?? data.graphs[0] ?? -1;
     if (!other && this.root >= 0) this.openLevels(this.root, firstPicture);
@@ -27,7 +27,7 @@ export class OpenBoxes {
     return this.opened.has(box);
   }
 
-  // What is seen in the root, boxes before what is in them; open boxes too.
+  // The visible items in the root, boxes before their content; includes open boxes.
   drawn(root = this.root) {
     const { data, opened } = this;
     const items = [];
@@ -42,8 +42,8 @@ export class OpenBoxes {
     return this.drawn(root).length;
   }
 
-  // Opens whole levels from the outside inwards while they fit.  Repeats stay closed; of two models what is equal
-  // in both does.
+  // Opens whole levels from the outside inwards while they fit.  Repeats stay closed; in a picture of two
+  // models so do boxes that are equal in both.
   openLevels(root, limit, opens = (child) => this.#opensAtFirst(child)) {
     const { data } = this;
     let level = [root];
@@ -61,12 +61,12 @@ export class OpenBoxes {
     return data.marks ? data.marks[box] > 0 : data.kinds[box] !== Kind.repeats;
   }
 
-  // Opens the box and all around it; what had to be done for it: { closed: number, alone: bool }.
+  // Opens the box and all boxes around it; returns what was done for it: { closed: number, alone: bool }.
   open(box) {
     const { data } = this;
     if (!data.isIn(box, this.root)) this.root = data.graphOf(box);
     for (const around of [...data.around(box), box]) this.opened.set(around, ++this.clock);
-    // A box with nothing else in it says little: its one box is opened too.
+    // A box that contains only one box says little, so that one is opened too.
     for (let only = data.children(box); only.length === 1 && data.isBox(only[0]); only = data.children(only[0])) {
       this.opened.set(only[0], ++this.clock);
     }
@@ -88,7 +88,7 @@ export class OpenBoxes {
     return this.opened.delete(box);
   }
 
-  // Opens all that fits; how many boxes stay closed.
+  // Opens as much as fits; returns how many boxes stay closed.
   openAll() {
     this.openLevels(this.root, mostItems, () => true);
     return this.drawn().filter((item) => this.data.isBox(item) && !this.opened.has(item)).length;
@@ -99,7 +99,7 @@ export class OpenBoxes {
     this.opened.set(this.root, ++this.clock);
   }
 
-  // Draws that box only; a graph draws it all.
+  // Draws only that box; a graph is drawn as a whole.
   setRoot(box) {
     this.root = box;
     this.opened.set(box, ++this.clock);
@@ -122,7 +122,7 @@ export class OpenBoxes {
         count = now;
       }
     }
-    // Boxes inside of it that were open before, innermost first.
+    // Boxes inside of it that were open before are reopened, innermost first.
     if (count > mostItems) {
       for (const [box] of [...this.opened].sort((a, b) => b[0] - a[0])) {
         if (count <= mostItems) break;

@@ -1,4 +1,4 @@
-// Saves what is drawn as a picture of its own, with the colours that it has here.
+// Saves the drawn picture as a file of its own, with its current colours.
 
 const properties = [
   "fill",
@@ -14,9 +14,10 @@ const properties = [
 ];
 const colours = new Set(["fill", "stroke"]);
 const margin = 16;
-const mostPixels = 12000; // of one side: what browsers draw at most
+const mostPixels = 12000; // per side: the most that browsers draw
 
-// Of one pixel: colour spaces that only browsers know become numbers that all programs know.
+// Returns the colour of one pixel: colour spaces that only browsers know become numbers that all programs
+// know.
 const canvas = document.createElement("canvas");
 canvas.width = canvas.height = 1;
 const pixel = canvas.getContext("2d", { willReadFrequently: true });
@@ -40,7 +41,7 @@ function copyLooks(from, to) {
   [...from.children].forEach((child, at) => copyLooks(child, to.children[at]));
 }
 
-// { text, width, height } of an SVG file.
+// Returns { text, width, height } of an SVG file.
 function pictureOf(graph) {
   const { element, size } = graph;
   graph.showWhole();

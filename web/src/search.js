@@ -1,7 +1,7 @@
-// Finds items by all that the page says of them: names, types, operators, paths, shapes and dtypes, parameters,
-// sources.
+// Finds items by the texts that the page shows of them: names, types, operators, paths, shapes and dtypes,
+// parameters, sources.
 
-// What stands further left says more.
+// Fields further left weigh more.
 const columns = ["title", "name", "path", "type", "target"];
 export const searched = [...columns, "around", "value", "parameters", "source", "details"];
 
@@ -11,7 +11,7 @@ export class Search {
     this.fields = null;
   }
 
-  // { found, total }: the best `limit` items.  Every word must be in one of the item's texts.
+  // Returns { found, total }: the best `limit` items.  Every word must be in one of the item's texts.
   find(query, limit) {
     const words = wordsOf(query);
     if (!words.length) return { found: [], total: 0 };
@@ -47,13 +47,13 @@ export class Search {
     return { found, total };
   }
 
-  // In the order of `searched`, each { texts, rows: by item its text }.  Texts that several items have are looked
-  // at once, so a search takes as long as there are texts.
+  // The fields in the order of `searched`, each { texts, rows: by item its text }.  Each distinct text is
+  // searched once, so the time of a search depends on the number of texts.
   #makeFields() {
     const { data } = this;
     const lower = data.texts.map((text) => text.toLowerCase());
     const usual = data.model.dtype.toLowerCase();
-    // Texts leave out what most tensors have.
+    // Texts leave out properties that most tensors have.
     const values = lower.map((text) => withoutSpaces(text.startsWith("[") ? usual + text : text));
     const sources = ["", ...data.raw.sources.map(([file, line, name]) => `${lower[file]}:${line} ${lower[name]}`)];
     return [
@@ -66,18 +66,18 @@ export class Search {
     ];
   }
 
-  // By item: the path of the module that it stands in.
+  // By item: the path of the module in which it is.
   #pathsAround() {
     const { data } = this;
     const rows = new Uint32Array(data.count);
     for (let i = 0; i < data.count; ++i) {
-      const box = data.parents[i]; // it stands in front
+      const box = data.parents[i]; // a box comes before its content
       if (box >= 0) rows[i] = data.columns.path[box] || rows[box];
     }
     return rows;
   }
 
-  // Of a node what it takes; of a module its own.
+  // The parameters that a node uses, or that a module owns.
   #parameters(lower, usual) {
     const { data } = this;
     const own = new Map();
@@ -98,10 +98,10 @@ export class Search {
     return { texts, rows };
   }
 
-  // By field and text: 0 without the word, 4 when it is the word, 3 when a part of it is, 2 when one starts so, 1
-  // else.
+  // By field and text: 0 without the word, 4 if the text is the word, 3 if a part of it is, 2 if a part
+  // starts with it, 1 otherwise.
   #points(word) {
-    const isPlace = /:\d+$/.test(word); // not line 1640 for line 164
+    const isPlace = /:\d+$/.test(word); // line 164 must not find line 1640
     const known = new Map();
     return this.fields.map(({ texts }) => {
       if (known.has(texts)) return known.get(texts);

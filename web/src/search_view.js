@@ -1,4 +1,4 @@
-// The search field and what it finds.
+// The search field and its results.
 
 import { shortType } from "./data.js";
 import { byId, html } from "./dom.js";
@@ -8,7 +8,7 @@ import { exactNumber } from "./numbers.js";
 const mostResults = 100;
 
 export class SearchView {
-  // `choose(item)` when one is taken; `leave()` when the field is left by Escape.
+  // `choose(item)` is called when a result is chosen, `leave()` when the field is left by Escape.
   constructor(data, search, choose, leave) {
     this.data = data;
     this.search = search;
@@ -89,7 +89,7 @@ export class SearchView {
     this.#mark(found.length ? 0 : -1);
   }
 
-  // Path, shape and source, as far as there are.
+  // Path, shape and source, as far as known.
   #where(item) {
     const { data } = this;
     const source = data.source(item);

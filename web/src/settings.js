@@ -1,5 +1,5 @@
-// What the reader chooses for this visit: colours, widths.  Nothing is kept: a page from a file has no place
-// of its own for it in every browser.
+// The user's choices for this visit: colours, widths.  Nothing is stored, as not every browser gives a page
+// from a file a storage of its own.
 
 import { byId } from "./dom.js";
 

@@ -1,11 +1,11 @@
-// The tree of boxes and operations.  Only the rows in sight are elements.
+// The tree of boxes and operations.  Only the visible rows are elements.
 
 import { Kind, opNames, shortType } from "./data.js";
 import { byId, html } from "./dom.js";
 import { kindOf } from "./kinds.js";
 
 const rowHeight = 24;
-const spare = 8; // rows above and below what is in sight
+const spare = 8; // rows above and below the visible ones
 
 export class TreeView {
   // `on`: select(item), open(item).
@@ -29,7 +29,7 @@ export class TreeView {
     this.update();
   }
 
-  // Rows anew, after boxes were opened or closed.
+  // Rebuilds the rows after boxes were opened or closed.
   update() {
     const { data } = this;
     const rows = [];

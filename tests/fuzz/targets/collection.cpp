@@ -1,3 +1,4 @@
+// Fuzz target: the JSON of a collection, read, passed through graph passes, written and read back.
 #include <cstddef>
 #include <sstream>
 #include <string>
@@ -95,7 +96,7 @@ void collection(std::string_view input) {
   check_writers(collection);
   write_summaries(collection);
   hold_to_rules(collection);
-  // All passes one after another, and one of them by itself, which depends on nothing but the input.
+  // All passes run one after another, and one of them alone, chosen by the input.
   const auto all = passes();
   const Pass* picked[] = {find_pass("functional"), &all[input.size() % all.size()]};
   for (const Pass* pass : picked) {

@@ -1,3 +1,4 @@
+// Fuzz target: configurations and fixed arguments.
 #include "trace/options/config.h"
 
 #include <string>
@@ -17,7 +18,7 @@ void config(std::string_view input) {
   Config config;
   if (!accepts([&] { read_config(input, "config.json", config); })) return;
   const std::string options = options_json(config);
-  // Of libraries the base name is all that is written.
+  // Only the base names of libraries are written.
   Config again;
   read_config(options, "options", again);
   if (config.options.op_libraries.empty()) {

@@ -1,3 +1,4 @@
+// Fuzz target: queries of an SQLite database.
 #include "catalog/database.h"
 
 #include <cstddef>
@@ -10,7 +11,7 @@
 
 namespace fxtrace::fuzz {
 
-// What `fxtrace query` gives of any database: its rows have as many values as it said.
+// Checks an answer of `fxtrace query` on any database: each row has as many values as there are columns.
 void database(std::string_view input) {
   constexpr catalog::QueryLimits kLimits{.bytes = 64'000'000, .seconds = 3};
   for (const char* sql : {"SELECT * FROM models", "SELECT name, sql FROM sqlite_schema"}) {
@@ -22,7 +23,7 @@ void database(std::string_view input) {
     try {
       accepts([&] { catalog::query(memory_file(input), sql, kLimits, rows); });
     } catch (const std::bad_alloc&) {
-      // The limit of memory.
+      // The limit of memory was reached.
     }
   }
 }

@@ -1,3 +1,4 @@
+// Fuzz target: identification of any file.
 #include "archive/file_kind.h"
 
 #include <string>

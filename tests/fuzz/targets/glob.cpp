@@ -1,3 +1,4 @@
+// Fuzz target: globs.
 #include "support/text/glob.h"
 
 #include "tests/fuzz/targets.h"

@@ -1,3 +1,4 @@
+// Fuzz target: specifications of inputs and dimensions.
 #include "trace/options/input_spec.h"
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 namespace fxtrace::fuzz {
 namespace {
 
-// What the environment says of the sizes must hold for values in the ranges of the dimensions.
+// Facts that the environment knows about sizes must hold for values within the ranges of the dimensions.
 void check_sizes(const ShapeEnv& env, const std::vector<SymInt>& sizes) {
   for (const bool high : {false, true}) {
     std::map<std::string, std::int64_t> values;
@@ -60,7 +61,7 @@ void input_spec(std::string_view input) {
   }
   std::vector<SymInt> sizes;
   for (const InputSpec& spec : options.inputs) {
-    // What was read is in its normal form.
+    // A specification that was read is in its normal form.
     const ParsedInputSpec parsed = parse_input_spec(spec);
     require(to_string(parsed) == spec.text, "the normal form is that of what it says");
     for (const SymInt& size : parsed.shape) sizes.push_back(size);

@@ -1,3 +1,4 @@
+// Fuzz target: leaf rules.
 #include "trace/tracer/leaf_rules.h"
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace fxtrace::fuzz {
 
-// Rules of `check`, and of leaves: "!RULE" is --no-leaf, "=GLOB" --wrap, any other line --leaf.
+// A line is a rule: "!RULE" is --no-leaf, "=GLOB" --wrap, any other line --leaf.
 void leaf_rule(std::string_view input) {
   constexpr std::size_t kMaxLines = 10;
   for (const std::string_view line : lines_of(input, kMaxLines)) {

@@ -1,3 +1,4 @@
+// Fuzz target: the objects of a TorchScript archive.
 #include "torchscript/objects/objects.h"
 
 #include <string>
@@ -11,7 +12,7 @@
 namespace fxtrace::fuzz {
 namespace {
 
-// Of every name there is a class: some modules, one with a __setstate__ of C++, an enum.
+// Resolves every name to a class: some are modules, one has a __setstate__ of C++, one is an enum.
 torchscript::TypePtr find_class(const std::string& name) {
   using torchscript::ClassType, torchscript::Constant, torchscript::EnumType;
   if (name.ends_with("Missing")) return nullptr;
@@ -30,7 +31,7 @@ torchscript::TypePtr find_class(const std::string& name) {
   return type;
 }
 
-// No tensor has elements beyond its storage; a small one is read.
+// Checks that no tensor has elements beyond its storage; reads a small one.
 void check(const torchscript::Value& value, std::string_view bytes, std::size_t depth) {
   constexpr std::size_t kMaxDepth = 100;
   if (depth == kMaxDepth) return;

@@ -1,7 +1,7 @@
-// The input decides on a call: which operator, and what is known of each argument, which may be anything, as
-// in an exported program of a stranger.  Shapes, costs and plain values are told without LibTorch.
+// The input describes a call: an operator, and facts about each argument, which may be anything, as in an
+// exported program from an untrusted source.  Shapes, costs and plain values are computed without LibTorch.
 //
-// What is said of names of sizes must hold of numbers in their place.
+// A result with symbolic sizes must also hold for numbers in their place.
 #include <cstddef>
 #include <cstdlib>
 #include <iostream>
@@ -19,7 +19,7 @@
 namespace fxtrace::fuzz {
 namespace {
 
-// Those that anything is known of.
+// Returns the arguments about which anything is known.
 const std::vector<const Operator*>& known_operators() {
   static const std::vector<const Operator*> all = [] {
     std::vector<const Operator*> found;
@@ -60,7 +60,7 @@ Told tell(const Operator& op, const std::vector<AbstractValue>& values, ShapeEnv
   return told;
 }
 
-// What the rules say of names, in the light of what they say of numbers.
+// Compares the result of the rules for names with that for numbers.
 class Comparison {
  public:
   Comparison(const GeneratedCall& call, const ShapeEnv& known) : call_(call), known_(known) {}
@@ -71,7 +71,8 @@ class Comparison {
     }
     compare(named.shapes.results, numbers.shapes.results);
     compare(named.values, numbers.values);
-    // Of costs only this: rules do not refuse all that torch does, and what it refuses costs this or that.
+    // Costs are checked only for this: rules do not refuse all calls that torch refuses, and their cost is
+    // arbitrary.
     if (named.cost.macs) check_is_size(*named.cost.macs);
     compare(named.plain.known, numbers.plain.plain ? *numbers.plain.plain : numbers.plain.known);
     if (named.plain.plain && numbers.plain.plain) compare(*named.plain.plain, *numbers.plain.plain);
@@ -96,7 +97,7 @@ class Comparison {
   }
 
   void compare(const std::vector<AbstractValue>& named, const std::vector<AbstractValue>& numbers) const {
-    if (named.size() != numbers.size()) return;  // of a list whose length is not known for names
+    if (named.size() != numbers.size()) return;  // a list whose length is not known with names
     for (std::size_t i = 0; i < named.size(); ++i) compare(named[i], numbers[i]);
   }
 

@@ -1,3 +1,4 @@
+// Fuzz target: pickles.
 #include <string>
 
 #include "archive/pickle_machine.h"

@@ -1,3 +1,4 @@
+// Fuzz target: the commands that answer questions about a collection.
 #include <cstddef>
 #include <sstream>
 #include <string>
@@ -24,7 +25,7 @@
 namespace fxtrace::fuzz {
 namespace {
 
-// Whether they are equal.
+// Returns whether they are equal.
 bool compare_both(const GraphCollection& before, const GraphCollection& after) {
   ModelComparison comparison = compare(before, after, {DifferenceKinds::all()});
   const bool is_equal = comparison.is_equal();
@@ -110,7 +111,7 @@ void questions(std::string_view input) {
   const auto all = passes();
   run_pass(all[input.size() % all.size()], changed);
   compare_both(collection, changed);
-  // Models of two kinds are compared in a form of their own.
+  // Models of two kinds are compared in a separate way.
   changed.model.kind = changed.model.kind == "torchscript" ? "exported_program" : "torchscript";
   compare_both(collection, changed);
   require(compare_both(collection, collection), "a collection does not differ from itself");

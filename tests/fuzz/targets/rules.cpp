@@ -1,3 +1,4 @@
+// Fuzz target: rules of check.
 #include <string>
 #include <vector>
 

@@ -1,3 +1,4 @@
+// Fuzz target: the compiler of TorchScript code.
 #include "tests/forms/ir_check.h"
 #include "tests/forms/ir_text.h"
 #include "tests/fuzz/targets.h"
@@ -6,10 +7,10 @@
 
 namespace fxtrace::fuzz {
 
-// The code file "__torch__" of an archive: all its functions and methods are compiled.
+// Compiles all functions and methods of the code file "__torch__" of an archive.
 void script(std::string_view input) {
   using namespace fxtrace::torchscript;  // NOLINT: this function is its tests
-  using fxtrace::torchscript::Program;   // that of the tracer has the name too
+  using fxtrace::torchscript::Program;   // the tracer has a class of that name too
   ProgramSource source;
   source.read_code = [&](const std::string& qualifier) -> std::optional<std::string> {
     if (qualifier != "__torch__") return std::nullopt;

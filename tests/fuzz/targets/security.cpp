@@ -1,3 +1,4 @@
+// Fuzz target: the security checks.
 #include <string>
 
 #include "security/expression_check.h"
@@ -9,14 +10,14 @@
 namespace fxtrace::fuzz {
 namespace {
 
-// Characters that neither arithmetic nor names in quotes have.
+// Characters that occur neither in arithmetic nor in quoted names.
 bool has_more_than_arithmetic(std::string_view text) {
   return text.find_first_of(":;{}\\@`~$?\r\n") != std::string_view::npos;
 }
 
 }  // namespace
 
-// What the checks of check --security read: a pickle, a size, a guard, a tree, the JSON of a program.
+// Runs the readers of check --security: on a pickle, a size, a guard, a tree, the JSON of a program.
 void security(std::string_view input) {
   std::size_t told = 0;
   const security::Tell tell = [&](SecurityKind kind, const std::string&, const std::string& message) {

@@ -1,3 +1,4 @@
+// Fuzz target: checkpoints.
 #include "archive/state_dict.h"
 
 #include <string>

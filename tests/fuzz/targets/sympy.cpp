@@ -1,3 +1,4 @@
+// Fuzz target: symbolic sizes as sympy writes them.
 #include <string>
 
 #include "exported/program/sympy_text.h"

@@ -1,5 +1,6 @@
-// A whole TorchScript archive: its code, and behind lines of "---" the pickles data.pkl and constants.pkl,
-// which may be left out.  When the code's first line is a comment, it is a configuration in JSON.
+// The input is a whole TorchScript archive: its code, and after lines of "---" the pickles data.pkl and
+// constants.pkl, which may be left out.  If the first line of the code is a comment, it is a configuration in
+// JSON.
 #include <array>
 #include <string>
 #include <utility>

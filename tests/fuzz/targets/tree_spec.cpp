@@ -1,3 +1,4 @@
+// Fuzz target: pytree specifications.
 #include "exported/program/tree_spec.h"
 
 #include <vector>

@@ -1,3 +1,4 @@
+// Fuzz target: zip archives.
 #include "archive/zip_archive.h"
 
 #include <algorithm>
@@ -9,8 +10,8 @@
 
 namespace fxtrace::fuzz {
 
-// An archive that is read by one reader only is refused; of any other each byte belongs to one record at
-// most.
+// An archive that different readers would read differently is refused; in any other, each byte belongs to at
+// most one record.
 void zip_archive(std::string_view input) {
   constexpr std::size_t kMost = std::size_t{1} << 20;
   accepts([&] {

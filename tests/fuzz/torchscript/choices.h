@@ -1,5 +1,5 @@
-// Decisions of a generator, made by bytes: the same bytes make the same thing, and fewer bytes a smaller one,
-// so that what fails can be made small without knowing what it is.
+// Decisions of a generator, made from bytes: the same bytes make the same program, and fewer bytes a smaller
+// one, so that a failing case can be reduced without knowledge of its form.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ class Choices {
  public:
   explicit Choices(std::string_view bytes) : bytes_(bytes) {}
 
-  // Below `end`, which is at most 65536; 0 when no bytes are left.
+  // Returns a number below `end`, which is at most 65536; 0 when no bytes are left.
   std::size_t below(std::size_t end) {
     if (end <= 1) return 0;
     std::size_t value = next();

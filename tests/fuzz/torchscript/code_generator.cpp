@@ -26,7 +26,7 @@ constexpr Type kTypes[] = {
 
 using Templates = std::vector<const char*>;
 
-// What stands where nothing deeper may: of each type.
+// Expressions of each type without operands, for the deepest level.
 // %n is an integer too, most often a small one: texts of a great width are refused before the code is loaded.
 const std::map<char, Templates> kLeaves = {
     {'n', {"0", "1", "-1", "5", "64", "-3"}},
@@ -361,7 +361,7 @@ class Code {
  public:
   explicit Code(Choices& choices) : choices_(choices) {}
 
-  // With one line of the form, in forward.
+  // Returns a program with one line of the form, in forward.
   std::string text_with(const char* form) {
     only_ = form;
     return text();
@@ -475,7 +475,7 @@ class Code {
     const std::size_t variables = variables_.size();
     const std::size_t count = 1 + choices_.below(statements);
     for (std::size_t i = 0; i < count && out_.size() < kMaxSize; ++i) statement(depth);
-    if (indent_.size() > 4) variables_.resize(variables);  // those of a branch end with it
+    if (indent_.size() > 4) variables_.resize(variables);  // the variables of a branch end with it
     if (choices_.is_empty()) line("pass");
   }
 

@@ -1,4 +1,4 @@
-// TorchScript archives that load, as far as their types go, and do what no model does.
+// Generates TorchScript archives that load, as far as their types go, and do what no real model does.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace fxtrace::fuzz {
 
 struct GeneratedArchive {
   std::string code;   // code/__torch__.py
-  std::string bytes;  // of the whole archive, with right checksums
+  std::string bytes;  // the whole archive, with correct checksums
 };
 
-// The same bytes give the same archive; every string is one.
+// The same bytes give the same archive; every string gives one.
 GeneratedArchive generate_archive(std::string_view choices);
 
-// One for every form of expression and statement, by the form: each must load.
+// Returns one archive for every form of expression and statement, with the form: each must load.
 std::vector<std::pair<std::string, GeneratedArchive>> archives_of_forms();
 
 }  // namespace fxtrace::fuzz

@@ -4,8 +4,8 @@
 //   torchscript_fuzz --replay FILE      prints the archive's code and traces it here, without a child
 //   torchscript_fuzz --check-forms      whether all that the generator writes is TorchScript
 //
-// Each must end in time, in memory, and with a result or an Error that says what is wrong with the input;
-// what does not is a finding, made small and left in FOLDER.
+// Each must end within the limits of time and memory, with a result or an Error about the input; one that
+// does not is a finding, which is reduced and left in FOLDER.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -52,7 +52,7 @@ namespace {
 constexpr rlim_t kMaxMemory = 3'000'000'000;
 constexpr unsigned kMaxSeconds = kSanitized ? 60 : 20;
 
-// What a child tells; in memory that it shares with us.
+// The report of a child, in shared memory.
 struct Report {
   enum Phase : int { kLoading, kTracing, kWriting, kDone };
   Phase phase;
@@ -125,7 +125,7 @@ std::string outcome_text(int status, const Report& report) {
   return text + " while " + kPhases[report.phase];
 }
 
-// Empty when nothing is wrong.
+// Returns the problem; empty when nothing is wrong.
 std::string run_in_child(std::string_view bytes, Report& report) {
   std::memset(&report, 0, sizeof report);
   const pid_t child = ::fork();
@@ -159,7 +159,7 @@ std::string run_in_child(std::string_view bytes, Report& report) {
   return outcome_text(status, report);
 }
 
-// Fewer and smaller bytes with the same outcome.
+// Reduces the bytes, in number and value, with the same outcome.
 std::string made_small(std::string bytes, const std::string& outcome, Report& report) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   const auto tries = [&](const std::string& candidate) {
@@ -214,7 +214,7 @@ int check_forms() {
   return wrong == 0 ? 0 : 1;
 }
 
-// Programs from `seed` on: `wanted` of them, or as many as there is time for.
+// Runs programs from `seed` on: `wanted` of them, or as many as there is time for.
 int main_loop(std::uint64_t seed, unsigned seconds, std::size_t wanted, const std::string& folder) {
   auto* report = static_cast<Report*>(
       ::mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
@@ -231,7 +231,7 @@ int main_loop(std::uint64_t seed, unsigned seconds, std::size_t wanted, const st
     if (report->refused && std::getenv("FXTRACE_FUZZ_REFUSED") != nullptr)
       std::cerr << report->message << "\n";
     if (outcome.empty()) continue;
-    constexpr std::size_t kKept = 3;  // of one outcome
+    constexpr std::size_t kKept = 3;  // findings of one outcome
     if (++findings[outcome] > kKept) continue;
     const std::string small = made_small(bytes, outcome, *report);
     std::filesystem::create_directories(folder);

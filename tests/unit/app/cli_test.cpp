@@ -1,3 +1,4 @@
+// The command line, called as a function: options, errors, exit codes and files that are written.
 #include "app/cli.h"
 
 #include <sys/stat.h>
@@ -172,7 +173,7 @@ TEST_CASE("cli: the summary of a collection is that of its model", "[cli]") {
   REQUIRE(run({"trace", model, "-o", collection}).code == 0);
   const auto modules = [](const Result& result) {
     auto json = nlohmann::json::parse(result.out);
-    for (auto& module : json["modules"]) module.erase("status");  // leaves, here
+    for (auto& module : json["modules"]) module.erase("status");  // they are leaves here
     return json["modules"];
   };
   const Result read = run({"summary", collection, "--json"});
@@ -266,7 +267,7 @@ TEST_CASE("cli: trace", "[cli]") {
   CHECK(document["options"] == nlohmann::json::object());
   CHECK(run({"trace", model}).out == result.out);
 
-  // From stdin, to a file, in the form that its name says.
+  // From stdin to a file, in the format of its suffix.
   const Result piped = run({"trace", "-", "-o", "-"}, content(model));
   CHECK(piped.code == 0);
   CHECK(nlohmann::json::parse(piped.out)["model"]["file"] == "-");
@@ -304,7 +305,7 @@ TEST_CASE("cli: rules keep their order, and options repeat a run", "[cli]") {
   const Result second = run({"trace", model, "--config", config});
   CHECK(second.out == first.out);
   CHECK_THAT(first.err, ContainsSubstring("fxtrace: warning: rule 'x.*' matched nothing"));
-  // The command line comes after the file.
+  // Options of the command line are applied after the file.
   CHECK(rule_of(run({"trace", model, "--config", config, "--no-leaf", "@linear", "--max-depth", "9"}))
             .is_null());
 }
@@ -407,6 +408,6 @@ TEST_CASE("cli: modules that fail", "[cli]") {
   std::ofstream(out) << "before";
   const Result strict = run({"trace", model, "--strict", "-o", out});
   CHECK(strict.code == 4);
-  CHECK(content(out) == run({"trace", model, "--strict"}).out);  // written all the same
+  CHECK(content(out) == run({"trace", model, "--strict"}).out);  // the output is written all the same
   CHECK_THAT(strict.err, ContainsSubstring("modules failed to trace"));
 }

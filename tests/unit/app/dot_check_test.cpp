@@ -1,3 +1,4 @@
+// The check of DOT: attributes and labels that write_dot() does not write are found.
 #include <filesystem>
 #include <sstream>
 #include <string>

@@ -1,3 +1,4 @@
+// Lockdown: a process that has given up its rights is denied files, code in memory, sockets and processes.
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -23,11 +24,11 @@ using namespace fxtrace::cli;
 
 namespace {
 
-// What f() gives back in a process that is locked down; -1 when a signal ended it.
+// Returns the result of f() in a process that is locked down; -1 when a signal ended it.
 int inside(Lockdown what, const std::function<int()>& f) {
   const pid_t child = ::fork();
   if (child == 0) {
-    std::signal(SIGABRT, SIG_DFL);  // not the test runner's
+    std::signal(SIGABRT, SIG_DFL);  // replaces the handler of the test runner
     lock_down(Lockdown::kReadFiles);
     if (what == Lockdown::kCompute) lock_down(what);
     ::_exit(f());
@@ -37,7 +38,7 @@ int inside(Lockdown what, const std::function<int()>& f) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Some containers have no seccomp; there is nothing to test there.
+// Returns whether seccomp works; some containers have none, and there is nothing to test there.
 bool is_here() {
   static const bool here = inside(Lockdown::kReadFiles,
                                   [] { return ::prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER ? 1 : 0; }) == 1;

@@ -1,4 +1,4 @@
-// What is read of models that AOTInductor compiled.  Whole files are in tests/golden (inspect_compiled*).
+// Reading models that AOTInductor compiled.  Whole files are in tests/golden (inspect_compiled*).
 #include "archive/compiled_model.h"
 
 #include <chrono>
@@ -95,7 +95,7 @@ TEST_CASE("compiled model: what generated code declares", "[compiled_model]") {
     inputs_info_[1].name = "y";
     inputs_info_[0].name = "x";
     outputs_info_[0].name = "output0";
-    // What is none, or no number.
+    // Not a model, and not a number.
     constants_info_[-1].name = "a";
     constants_info_[99999999999999999999].name = "a";
     constants_info_[2.name = "a";

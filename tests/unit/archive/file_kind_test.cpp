@@ -1,3 +1,4 @@
+// Identification of files: kinds, damaged and hostile zip archives.
 #include "archive/file_kind.h"
 
 #include <sys/stat.h>
@@ -255,15 +256,16 @@ TEST_CASE("zip archive: what readers differ in is refused", "[file_kind]") {
   CHECK_THAT(error_of(sound + "x"), ContainsSubstring("1 bytes follow the end record"));
   CHECK_THAT(error_of(sound + end), ContainsSubstring("does not end where the end record begins"));
   CHECK_THAT(error_of("x" + sound), ContainsSubstring("does not end where the end record begins"));
-  // Every byte of the headers, the directory and the end that says something is held against the others.
+  // Every byte of the headers, the directory and the end that has a meaning is checked against the others.
   std::size_t accepted = 0;
   for (std::size_t at = 0; at < sound.size(); ++at) {
-    if (at >= sound.size() - kEnd && at < sound.size() - kEnd + 4) continue;  // no archive then
+    if (at >= sound.size() - kEnd && at < sound.size() - kEnd + 4)
+      continue;  // it is no longer an archive then
     std::string other = sound;
     other[at] = static_cast<char>(other[at] ^ 1);
     if (error_of(other).empty()) ++accepted;
   }
-  // The content, versions, times, attributes, and flags that mean nothing here.
+  // The content, versions, times, attributes, and flags without a meaning here may change.
   CHECK(accepted < 80);
 }
 
@@ -274,7 +276,7 @@ TEST_CASE("zip archive: the end record is found before a comment of any length",
   const std::string records = plain.substr(0, plain.size() - kEnd);
   const auto directory = records.rfind("PK\x01\x02");
   REQUIRE(directory != std::string::npos);
-  // The record of zip64 alone tells where the directory is.
+  // Only the record of zip64 says where the directory is.
   const std::string zip64 = "PK\x06\x06"s + little_endian(44, 8) + little_endian(45, 2) +
                             little_endian(45, 2) + little_endian(0, 8) + little_endian(1, 8) +
                             little_endian(1, 8) + little_endian(records.size() - directory, 8) +

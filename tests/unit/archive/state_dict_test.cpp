@@ -1,3 +1,4 @@
+// Reading the tensors of a checkpoint: names, storages, hostile pickles.
 #include "archive/state_dict.h"
 
 #include <unistd.h>
@@ -30,7 +31,7 @@ struct Record {
   bool compressed = false;
 };
 
-// A zip archive, as a file that goes with the test.
+// A zip archive in a file that is removed after the test.
 class ZipFile {
  public:
   explicit ZipFile(const std::vector<Record>& records) {
@@ -257,7 +258,7 @@ TEST_CASE("state dict: hostile pickles end soon", "[state_dict]") {
   CHECK_THAT(error_of(std::string(7'000'000, '(')), ContainsSubstring("damaged"));
   CHECK_THAT(error_of(std::string(7'000'000, ')') + "\x85"), ContainsSubstring("damaged"));
   CHECK_THAT(error_of("}r\xff\xff\xff\xff" + std::string(100, '}')), ContainsSubstring("damaged"));
-  // One tensor under many names, and one long name for many tensors.
+  // One tensor under many names, and many tensors with one long name.
   std::string many = "}(" +
                      tensor(storage(std::string(64, 'k')), 0, std::vector<std::int64_t>(64, 1),
                             std::vector<std::int64_t>(64, 1)) +
@@ -273,7 +274,7 @@ TEST_CASE("state dict: hostile pickles end soon", "[state_dict]") {
                     "0";
   for (int i = 0; i < 1'000'000; ++i) one += "h\x02h\x01";
   CHECK(read_pickle(one + "u.").size() == 1);
-  // A pickle of two gigabytes in a small file.
+  // A pickle of two gigabytes, compressed to a small file.
   CHECK_THROWS_AS(read_pickle(std::string(100'000'000, 'N'), true), Error);
 #ifdef __SANITIZE_ADDRESS__
   constexpr std::clock_t kSoon = 60;
@@ -298,7 +299,7 @@ TEST_CASE("zip archive: an archive in a record", "[state_dict]") {
     CHECK(third.read("b", 100'000) == std::string(50'000, 'b'));
     CHECK_FALSE(third.find_stored("b"));
     if (name == "small"s) {
-      CHECK_FALSE(third.find_stored("a"));  // its bytes are in no file
+      CHECK_FALSE(third.find_stored("a"));  // no file has its bytes
     } else {
       const auto offset = third.find_stored("a");
       REQUIRE(offset);

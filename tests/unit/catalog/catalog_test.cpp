@@ -1,4 +1,4 @@
-// Rows of a catalog on their way: what was written is read, and damaged bytes are refused.
+// Rows of a catalog between processes: written rows are read back, and damaged bytes are refused.
 #include <optional>
 #include <sstream>
 #include <string>
@@ -22,7 +22,7 @@ std::string sample_rows() {
   return out.str();
 }
 
-// Nothing when they are refused.
+// Returns the rows; nothing when the bytes are refused.
 std::optional<std::size_t> count_rows(std::string_view bytes) {
   RowReader reader(bytes);
   std::size_t count = 0;

@@ -1,3 +1,5 @@
+// Comparison of two models: matching of modules and nodes, the differences, and how they are written and
+// drawn.
 #include "compare/comparison.h"
 
 #include <algorithm>
@@ -34,7 +36,7 @@ ModuleRecord module(const std::string& path, const std::string& type,
   return {path, type, status, {}, {}, 1, {}};
 }
 
-// "nodes added relu_1"; with field and values where there are any.
+// Returns a difference as a line, "nodes added relu_1", with its field and values if it has any.
 std::vector<std::string> told(const ModelComparison& comparison) {
   std::vector<std::string> lines;
   for (const ModuleDifferences& group : comparison.modules) {
@@ -81,7 +83,7 @@ TEST_CASE("align finds what two sequences have in one order") {
   CHECK(align({1, 2, 3}, {}).empty());
   CHECK(align({}, {1}).empty());
   CHECK(align({1, 2, 3, 4}, {3, 4, 1}) == Pairs{{2, 0}, {3, 1}});
-  // Nothing in common, but for the ends: more than can be found exactly.
+  // The sequences share only their ends: they differ in more than can be aligned exactly.
   std::vector<std::uint64_t> a{7};
   std::vector<std::uint64_t> b{7};
   for (std::uint64_t i = 0; i < 100'000; ++i) {
@@ -110,7 +112,7 @@ TEST_CASE("compare tells a node that was put in or taken out as one") {
   const auto b = collection(chain({"relu", "relu", "sin", "neg", "relu", "exp"}));
   CHECK(told(a, b) == Lines{"nodes added sin_2"});
   CHECK(told(b, a) == Lines{"nodes removed sin_2"});
-  // One of two that were the same, whichever of them was left.
+  // One of two equal ones was removed; it does not matter which.
   const auto twice = [](const std::string& sin, const std::string& cos, const std::string& both) {
     return collection("%x = placeholder[x]()\n" + both + "%sin = call_function[aten.sin.default](%" + sin +
                       ")\n%cos = call_function[aten.cos.default](%" + cos +
@@ -119,7 +121,7 @@ TEST_CASE("compare tells a node that was put in or taken out as one") {
   const std::string one = "%neg = call_function[aten.neg.default](%x)\n";
   const auto two = twice("neg", "neg_1", one + "%neg_1 = call_function[aten.neg.default](%x)\n");
   CHECK(told(two, twice("neg", "neg", one)).size() == 1);
-  // One more of what is there already.
+  // One more of an item that exists already.
   const auto c = collection(chain({"relu", "relu", "relu", "neg", "relu", "exp"}));
   CHECK(told(a, c).size() == 1);
   CHECK(compare(a, c).count(DifferenceKind::kNodes, Change::kAdded) == 1);
@@ -151,11 +153,11 @@ TEST_CASE("compare tells arguments by their names, however they are given") {
         Lines{"arguments changed add alpha: none to 2"});
   CHECK(told(a, with("call_function[aten.add.Tensor](%y, %y)")) ==
         Lines{"arguments changed add self: %x to %y"});
-  // Whether cuDNN was enabled says nothing of a model.
+  // The flag whether cuDNN was enabled is no difference between models.
   CHECK(told(with("call_function[aten.layer_norm.default](%x, [4], %y)"),
              with("call_function[aten.layer_norm.default](%x, [4], %y, cudnn_enable=False)"))
             .empty());
-  // A dtype as TorchScript writes it, and as exported programs do.
+  // A dtype in the spelling of TorchScript and in that of exported programs.
   CHECK(told(with("call_function[aten.sum.default](%x, dtype=6)"),
              with("call_function[aten.sum.default](%x, dtype=dtype(\"float32\"))"))
             .empty());
@@ -171,13 +173,13 @@ TEST_CASE("compare tells where a difference of shapes begins") {
     shape(a, node, {1, Expression::name("s0")});
     shape(b, node, {1, Expression::name("batch")});
   }
-  CHECK(told(a, b).empty());  // another name of the same dimension
+  CHECK(told(a, b).empty());  // the same dimension has another name
   CHECK(told(a, b, DifferenceKinds::all()) == Lines{"names changed s0 as batch dimension"});
   shape(b, 1, {2, Expression::name("batch")});
   shape(b, 2, {2, Expression::name("batch")});
   CHECK(told(a, b) == Lines{"shapes changed relu shape: [1, s0] to [2, batch]",
                             "shapes changed neg_1 shape: [1, s0] to [2, batch] follows"});
-  b.graphs.front().graph.meta(NodeId{1}).shape.reset();  // not known
+  b.graphs.front().graph.meta(NodeId{1}).shape.reset();  // its shape is unknown
   b.graphs.front().graph.meta(NodeId{2}).shape.reset();
   CHECK(told(a, b).empty());
 }
@@ -217,7 +219,7 @@ TEST_CASE("compare tells modules that moved, and not what is in them") {
                       {module("b", "pkg.A"), module("b.l", "pkg.L")});
   b.parameters = {{"b.l.weight", ParameterKind::kParameter, {2, 3}, "float32", {}, {}}};
   CHECK(told(a, b) == Lines{"modules moved a as b"});
-  b.parameters.front().shape = {4, 3};  // renamed, and changed
+  b.parameters.front().shape = {4, 3};  // a parameter that was renamed and changed
   CHECK(told(a, b) == Lines{"modules moved a as b", "parameters changed a.l.weight shape: [2, 3] to [4, 3]",
                             "weights changed a.l.weight bytes: 24 to 48"});
   b.modules[1].type = "pkg.B";
@@ -254,12 +256,12 @@ TEST_CASE("compare tells a module that was wrapped as moved, and what the wrappe
   CHECK(told(b, a) == Lines{"modules removed - within ", "parameters removed scale: float32[1] to none",
                             "nodes removed scale", "nodes removed mul", "nodes removed relu_1",
                             "modules moved net wrapper: pkg.Wrapper to none"});
-  // In the picture nothing of what moved stands twice.
+  // In the picture nothing that moved appears twice.
   for (const auto& [first, second] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     const ModelComparison comparison = compare(*first, *second, {DifferenceKinds::all()});
     const MergedCollection merged = merge(*first, *second, comparison, DifferenceKinds::usual());
     CHECK(merged.collection.modules.size() == second->modules.size());
-    CHECK(merged.nodes.size() == (first == &a ? 3U : 2U));  // parameters that are gone are no boxes
+    CHECK(merged.nodes.size() == (first == &a ? 3U : 2U));  // parameters that were removed have no boxes
   }
 }
 
@@ -284,7 +286,7 @@ TEST_CASE("compare finds a leaf in its wrapper where only one can be meant") {
   CHECK(
       told(a, make("peft.Linear", {leaf("fc.base_layer", kLinear)})) ==
       Lines{"modules moved fc as fc.base_layer wrapper: none to peft.Linear", "modules added fc within fc"});
-  // Through more than one, in a module that moved.
+  // Through more than one node, in a module that moved.
   const auto outer = [&](const std::string& prefix, const GraphCollection& inner) {
     GraphCollection result = inner;
     for (ModuleRecord& record : result.modules)
@@ -308,7 +310,7 @@ TEST_CASE("compare finds a leaf in its wrapper where only one can be meant") {
   auto two = make("pkg.Head", {leaf("fc.0", kLinear), leaf("fc.1", kLinear)});
   two.parameters.push_back({"fc.0.weight", ParameterKind::kParameter, {2, 3}, "float32", {}, {}});
   CHECK(told(a, two).front() == "modules changed fc type: torch.nn.modules.linear.Linear to pkg.Head");
-  // A name that the first model has too is that of the wrapper here.
+  // A name that the first model has too is given to the wrapper here.
   auto b = collection("%x = placeholder[x]()\n%output = output[output](%x)\n",
                       {module("l", "pkg.B"), module("net", "pkg.A"), module("net.l", "pkg.L")});
   b.modules[0].type = "pkg.W";
@@ -422,7 +424,7 @@ TEST_CASE("compare finds one model in what TorchScript and torch.export write in
   auto depth = exported;
   depth.modules[2].status = ModuleStatus::kTraced;
   CHECK(told(depth, exported) == Lines{"modules changed drop status: traced to unvisited"});
-  // Of one kind all of it is told.
+  // With one kind only, all of its differences are reported.
   auto other = exported;
   other.model.kind = "torchscript";
   CHECK(told(traced(0.25), other).size() > 10);
@@ -430,7 +432,7 @@ TEST_CASE("compare finds one model in what TorchScript and torch.export write in
 
 namespace {
 
-// What is told of %call, as TorchScript and as torch.export write it.
+// Returns the differences of %call, between TorchScript and torch.export.
 Lines told_of_calls(const std::string& script, const std::string& exported) {
   const auto with = [](const char* kind, const std::string& call) {
     auto result = collection(R"(
@@ -506,7 +508,7 @@ TEST_CASE("compare takes synonyms, overloads and defaults for one call") {
 TEST_CASE("compare takes what Python, its traces and TorchScript's code write otherwise for one thing") {
   const auto call = [](const std::string& text) { return "\n%call = call_function[" + text; };
   const std::tuple<std::string, std::string, std::string> pairs[] = {
-      // TorchScript; the same in an exported program; and another one there
+      // in TorchScript, the same in an exported program, and a different one there
       {call("aten.rsub.Scalar](%x, 1, 1)"), call("aten.sub.Tensor](1, %x)"), call("aten.sub.Tensor](%x, 1)")},
       {"%neg = call_function[aten.neg.default](%x)" + call("aten.add.Scalar](%neg, 2.0)"),
        call("aten.rsub.Scalar](%x, 2.0)"), call("aten.rsub.Scalar](%x, 2.0, 3)")},
@@ -626,7 +628,7 @@ TEST_CASE(
                       "%call = call_function[aten.arange.default](4, device=%getattr_1)",
                       "%call = call_function[aten.arange.default](4, device=device(\"cpu\"))")
             .empty());
-  // torch.tensor(8.0) in the code.
+  // The code has torch.tensor(8.0).
   CHECK(told_of_calls("%to = call_function[aten.to.device](8, device(\"cpu\"), dtype(\"float32\"))\n"
                       "%detach = call_function[aten.detach.default](%to)\n"
                       "%call = call_function[aten.mul.Tensor](%x, %detach)",
@@ -715,7 +717,7 @@ TEST_CASE("fold_equal_modules tells equal changes of equal blocks once") {
   write_comparison_json(comparison, json);
   CHECK(json.str().find("\"subject\": \"neg_11\"") != std::string::npos);
   fold_equal_modules(comparison);
-  // The last one's user is the output.
+  // The user of the last node is the output.
   REQUIRE(comparison.modules.size() == 1);
   CHECK(comparison.modules.front().alike.size() == 12);
   std::ostringstream text;
@@ -764,11 +766,11 @@ TEST_CASE("merge puts what was removed where it stood, and marks what differs") 
   write_dot(merged, dot, PictureOptions{});
   CHECK(dot.str().find("<B>+ exp</B>") != std::string::npos);
   CHECK(dot.str().find("style=\"rounded,filled,dashed\"") != std::string::npos);
-  // The graph, the module's box, and what is in it.
+  // The graph, the box of the module, and its content.
   std::ostringstream page;
   write_html(merged, page, PictureOptions{});
   CHECK(page.str().find("\"mark\":[6,0,3,0,2,0,1,0]") != std::string::npos);
-  // Nothing is marked of kinds that are not told.
+  // Kinds that are not reported are not marked.
   CHECK(merge(a, b, comparison, {}).nodes.empty());
   CHECK(merge(a, b, comparison, {}).collection.graphs.front().graph.size() == 5);
 }
@@ -795,7 +797,7 @@ TEST_CASE("what differs is drawn apart from its equals, and nothing else is mark
     write_dot(merged, dot, PictureOptions{});
     Lines lines;
     std::istringstream text(dot.str());
-    // Titles with their marks, and what stands below.
+    // Titles with their marks, and the lines below them.
     for (std::string line; std::getline(text, line);) {
       const std::size_t begin = line.find("label=<<B>");
       if (begin == std::string::npos || line.starts_with("  label")) continue;
@@ -826,12 +828,12 @@ TEST_CASE("what differs is drawn apart from its equals, and nothing else is mark
     CHECK(has(removed, "~") == 0);
     CHECK(has(removed, "differ") == 0);
   }
-  // Many that came together are one row.
+  // Many that are folded are one row.
   const Lines many = drawn(three, blocks({"0", "1", "2", "3", "4", "5", "6"}));
   CHECK(has(many, "+ h.3") == 1);
   CHECK(has(many, "+ h.4 \u2026 h.6") == 1);
   CHECK(has(many, "differ") == 0);
-  // Of one in which an operation is another the box, and that.
+  // If one operation in a box differs, the box and the operation are marked.
   const Lines changed = drawn(three, blocks({"0", "1", "2"}, "1"));
   CHECK(has(changed, "~ sin") == 1);
   CHECK(has(changed, "~ neg") == 0);
@@ -904,7 +906,7 @@ TEST_CASE("texts of files are printed safely in comparisons") {
   CHECK(text.str().find("\u202e") == std::string::npos);
 }
 
-// Takes seconds without optimisation, so it is volume; 100,000 nodes against as many.
+// This takes seconds without optimisation, so it has the label volume: 100,000 nodes against as many.
 TEST_CASE("large graphs are compared in time that grows with their size", "[.volume]") {
   const auto make = [](std::size_t skipped) {
     std::string text = "%x = placeholder[x]()\n";
@@ -939,7 +941,7 @@ TEST_CASE("compare tells weights by the checksums of records", "[comparison]") {
   add("turned", "1-8/1,2", "2-8/1,2");
   add("same_part", "1-64+2", "1-64+2");
   add("empty", "", "", {0});
-  // The record has more than the tensor, or has it in another order; or there is no checksum.
+  // The record is longer than the tensor, or stores it in another order; or there is no checksum.
   add("part", "1-64", "2-64");
   add("offset", "1-64+2", "1-64+4");
   add("order", "1-8", "2-8/1,2");

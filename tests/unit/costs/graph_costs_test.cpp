@@ -1,4 +1,4 @@
-// What graphs cost: nodes as text, and behind each what is said of it.
+// Costs of graphs: nodes as text, and behind each its cost.
 #include "costs/graph_costs.h"
 
 #include <sstream>
@@ -20,7 +20,7 @@ namespace {
 
 std::string to_text(const std::optional<SymInt>& amount) { return amount ? amount->text() : "?"; }
 
-// "24 macs, 32 bytes", "peak 96", "80 of parameters", "aten.x.default", "1 unsized".
+// Returns a cost as text: "24 macs, 32 bytes", "peak 96", "80 of parameters", "aten.x.default", "1 unsized".
 std::string to_text(const Cost& cost) {
   std::string text = to_text(cost.macs) + " macs, " + to_text(cost.activation_bytes) + " bytes";
   if (cost.peak_bytes) text += ", peak " + cost.peak_bytes->text();
@@ -48,7 +48,7 @@ struct Model {
     collection.graphs[0].subgraphs.add({name, std::move(graph)});
     return *this;
   }
-  // In pre-order.
+  // The nodes in pre-order.
   Model& modules(std::initializer_list<const char*> paths) {
     for (const char* path : paths) collection.modules.emplace_back().path = path;
     return *this;
@@ -62,7 +62,7 @@ struct Model {
     collection.parameters.push_back(std::move(record));
     return *this;
   }
-  // What whoever recorded the node knows.
+  // Facts that the recorder of the node knows.
   Model& inside(const std::string& node, Cost cost) {
     Graph& graph = collection.graphs[0].graph;
     for (const NodeId id : graph.order()) {
@@ -71,7 +71,7 @@ struct Model {
     return *this;
   }
 
-  // "name: cost" of every node that has one, and of the whole graph.
+  // Returns "name: cost" of every node that has a cost, and of the whole graph.
   std::string costs() {
     add_costs(collection);
     std::string text;
@@ -121,7 +121,7 @@ TEST_CASE("costs: memory is held from the call that makes it to the last that us
     %neg = call_function[aten.neg.default](%add) -> float32[10]
     %unused = call_function[aten.sin.default](%neg) -> float32[10]
     %output = output[output](%neg))");
-  // x, exp, sin and cos at one time; then x, exp, cos and add.
+  // x, exp, sin and cos are alive at one time; then x, exp, cos and add.
   CHECK(model.costs().ends_with("all: 0 macs, 240 bytes, peak 160\n"));
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("costs: views keep what they look at", "[costs]") {
     %cos = call_function[aten.cos.default](%second) -> float32[2, 10]
     %cat = call_function[aten.cat.default]([%sin, %cos]) -> float32[4, 10]
     %output = output[output](%cat))");
-  // x, exp, sin and cos; then x, sin, cos and cat.
+  // x, exp, sin and cos are alive; then x, sin, cos and cat.
   CHECK(model.costs() ==
         "exp: 0 macs, 160 bytes\n"
         "sin: 0 macs, 80 bytes\n"
@@ -177,7 +177,7 @@ TEST_CASE("costs: expressions of dimensions", "[costs]") {
     %gram = call_function[aten.mm.default](%linear, %w) -> float32[batch, 8]
     %square = call_function[aten.matmul.default](%gram, %x) -> float32[batch, batch]
     %output = output[output](%square))");
-  // Which of both holds more depends on the batch.
+  // The batch size decides which of both holds more.
   CHECK(model.costs() ==
         "exp: 0 macs, batch*32 bytes\n"
         "linear: batch*16 macs, batch*8 bytes\n"
@@ -228,9 +228,9 @@ TEST_CASE("costs: leaves have theirs from whoever saw into them", "[costs]") {
         "block: 18 macs, 100 bytes, peak 64, 56 of parameters\n"
         "kept: 0 macs, 24 bytes\n"
         "closed: ? macs, ? bytes, 1 unsized\n"
-        // x and what the block holds.
+        // x and the values that the block holds
         "all: 18 macs, 148 bytes, peak 88, 56 of parameters, 1 unsized\n");
-  // Once more is the same.
+  // A second run gives the same.
   const std::string again = model.costs();
   CHECK(again.find("block: 18 macs, 100 bytes, peak 64, 56 of parameters\n") == 0);
 }
@@ -378,7 +378,7 @@ Model with_names() {
   return model;
 }
 
-// What --at says of wrong sizes.
+// Returns the error of --at for wrong sizes.
 std::string refused(Model model, const char* at) {
   try {
     set_sizes(model.collection, read_given_sizes(at));
@@ -406,7 +406,8 @@ TEST_CASE("costs: an operator of the user's own", "[costs]") {
   CHECK(model.costs().find("own: ? macs, batch*16 bytes, my.op.default") != std::string::npos);
   model.collection.custom_costs = {read_custom_cost("my::op=2*numel(out)*in0.size(-1) + in1 - min(2, 3)")};
   CHECK(model.costs().find("own: batch*seq*16+batch*8+1 macs, batch*16 bytes\n") != std::string::npos);
-  // One overload before all of them, the last of a name, and names of arguments that there are.
+  // A rule for an overload comes before one for all, the last rule of a name counts, and argument names must
+  // exist.
   for (const auto& [text, macs] : {std::pair("my::op.default=7", "7"),
                                    {"my::op=in0.shape[1]//2", "seq"},
                                    {"my::op=len(in0)*out.dim()", "batch*2"}}) {
@@ -417,7 +418,7 @@ TEST_CASE("costs: an operator of the user's own", "[costs]") {
   }
   model.collection.custom_costs = {read_custom_cost("my::op=in5.size(0)")};
   CHECK(model.costs().find("own: ? macs, ? bytes, 1 unsized") != std::string::npos);
-  // It comes before what is known of an operator.
+  // A custom cost comes before the built-in one.
   model.collection.custom_costs = {read_custom_cost("aten::linear=numel(input)")};
   CHECK(model.costs().find("gram: batch*4 macs") != std::string::npos);
 }

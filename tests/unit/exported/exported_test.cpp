@@ -65,7 +65,7 @@ TEST_CASE("sympy: sizes as Python expressions", "[exported]") {
            ", Integer(3))), ExprCondPair(Integer(0), true))",
        "Piecewise(ExprCondPair(1, s77 < 3), ExprCondPair(0, True))"},
       {"FloatTrueDiv(ToFloat(" + s + "), Mul(Integer(-1), oo))", "float(s77)/-float('inf')"},
-      // What is no srepr is read as Python.
+      // A text that is not a srepr is read as Python.
       {"2*s0 + 1", "s0*2+1"},
       {"Add(" + s + ", ", "Add(" + s + ", "},
       {"", ""},
@@ -103,7 +103,7 @@ TEST_CASE("fold: as Python computes", "[exported]") {
   CHECK(fold("operator.truediv", {7, 2}) == Argument(3.5));
   CHECK(fold("operator.truediv", {4, 2}) == Argument(2.0));
   CHECK_FALSE(fold("operator.truediv", {7, 0}));
-  CHECK_FALSE(fold("operator.truediv", Args{INT64_MAX, 2}));  // Python rounds once, doubles twice
+  CHECK_FALSE(fold("operator.truediv", Args{INT64_MAX, 2}));  // Python rounds once, doubles would round twice
   CHECK(fold("math.trunc", {-3.5}) == Argument(-3));
   CHECK(fold("math.floor", {-3.5}) == Argument(-4));
   CHECK(fold("math.ceil", {-3.5}) == Argument(-3));
@@ -142,7 +142,7 @@ TEST_CASE("tree spec: structures and paths", "[exported]") {
   dict.items.push_back({3, Argument::List{{12}}});
   CHECK(spec.unflatten(std::vector<Argument>{10, 11, 12}) == Argument(Argument::Tuple{{10, dict}}));
 
-  // Types that name their fields are dicts, others tuples.
+  // Types that name their fields are dicts, others are tuples.
   const auto type_of = [&](const std::string& type, const std::string& context) {
     return TreeSpec::parse(R"([1, {"type": ")" + type + R"(", "context": )" + context +
                                R"(, "children_spec": [)" + leaf + "]}]",
@@ -184,7 +184,7 @@ TEST_CASE("stack trace: frames", "[exported]") {
       innermost_frame(trace + "  File \"<eval_with_key>.6\", line 6, in forward\n    sin = f(x)\n");
   REQUIRE(user);
   CHECK(user->line == 5);
-  // Without its text, as where the source was not there.
+  // Without the text of the line, as if the source was not available.
   const auto bare = innermost_frame("  File \"a.py\", line 3, in f\n  File \"b.py\", line 4, in g");
   REQUIRE(bare);
   CHECK(*bare == SourceLocation{"b.py", 4, "g", ""});
@@ -232,7 +232,7 @@ TEST_CASE("hierarchy: names of one module in non-strict mode", "[exported]") {
        {"k,,pkg.Net;a,a,pkg.Sub;a.l,a.l,pkg.Linear", "k,,pkg.Net;same,same,pkg.Sub;same.l,same.l,pkg.Linear",
         "k,,pkg.Net;other,other,pkg.Sub;other.l,other.l,pkg.Linear"})
     hierarchy.call_of(stack);
-  // The root; then each module and its `l`: `other` does something else with the same weight.
+  // The root, then each module and its `l`: `other` does something else with the same weight.
   const auto may_be_one = [](CallId a, CallId b) {
     const std::vector<int> does{0, 1, 2, 1, 2, 3, 2};
     return does[a] == does[b];
@@ -250,7 +250,8 @@ TEST_CASE("hierarchy: names that strict mode never calls", "[exported]") {
     hierarchy.declare(path);
   hierarchy.call_of("L__self__,,pkg.Net;11,called,pkg.Sub;12,called.l,pkg.Linear");
   hierarchy.call_of("L__self__,,pkg.Net;13,copy,pkg.Sub;14,copy.l,pkg.Linear");
-  // `head` and `tied.l` have the weight of two modules that are called, so they may be either or neither.
+  // `head` and `tied.l` share the weight of two modules that are called, so each may be either of them or
+  // none.
   hierarchy.finish({{"first.l.weight", 0},
                     {"first.gain", 1},
                     {"called.l.weight", 0},
@@ -273,8 +274,8 @@ TEST_CASE("hierarchy: names that strict mode never calls", "[exported]") {
 
 namespace {
 
-// Operations as "target uses -> makes @ call", in a few letters each; call 0 is no leaf, "-" no module at
-// all.
+// Operations as "target uses -> makes @ call", in a few letters each; call 0 is not a leaf, "-" is no module
+// at all.
 struct Line {
   const char* target;
   std::vector<std::uint32_t> uses, makes;
@@ -312,20 +313,20 @@ TEST_CASE("schedule: what stands together is one step", "[exported]") {
 }
 
 TEST_CASE("schedule: what stands between goes before or behind", "[exported]") {
-  // 1 does not need the call: before.  It does: behind.
+  // 1 goes before the call, unless it needs the call.
   CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {0}, {2}, {}}, {kAdd, {1, 2}, {3}, 1}}) == Steps{{1}, {0, 2}});
   CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {1}, {2}, {}}, {kAdd, {1}, {3}, 1}}) == Steps{{0, 2}, {1}});
-  // What is behind holds back what needs it.
+  // An operation behind the call holds back the operations that need it.
   CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {1}, {2}, {}}, {kAdd, {2}, {4}, {}}, {kAdd, {1}, {3}, 1}}) ==
         Steps{{0, 3}, {1}, {2}});
-  // Two calls that take turns.
+  // Two calls whose operations alternate.
   CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {0}, {2}, 2}, {kAdd, {1}, {3}, 1}, {kAdd, {2}, {4}, 2}}) ==
         Steps{{0, 2}, {1, 3}});
 }
 
 TEST_CASE("schedule: a call that would need itself is split", "[exported]") {
   CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {1}, {2}, {}}, {kAdd, {2}, {3}, 1}}) == Steps{{0}, {1}, {2}});
-  // Through another call.
+  // They depend on each other through another call.
   CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {1}, {2}, 2}, {kAdd, {2}, {3}, 1}, {kAdd, {3}, {4}, 2}}) ==
         Steps{{0}, {1}, {2}, {3}});
 }
@@ -341,7 +342,7 @@ TEST_CASE("schedule: effects keep their order", "[exported]") {
   const char* change = "aten.add_.Tensor";
   const char* random = "aten.dropout.default";
   const char* custom = "my.op.default";
-  // The foreign operation reads or changes what the call changes.
+  // The foreign operation reads or changes a value that the call changes.
   CHECK(scheduled({{change, {0}, {1}, 1}, {kAdd, {0}, {2}, {}}, {kAdd, {1}, {3}, 1}}) == Steps{{0, 2}, {1}});
   CHECK(scheduled({{kAdd, {0}, {1}, 1}, {change, {5}, {2}, {}}, {kAdd, {1}, {3}, 1}}) ==
         Steps{{0}, {1}, {2}});
@@ -355,7 +356,7 @@ TEST_CASE("schedule: effects keep their order", "[exported]") {
 
 namespace {
 
-// f(x: [s0, 4], n: s1) with count = item(x): u0, asserts over it, and a subgraph that has the sizes too.
+// f(x: [s0, 4], n: s1) with count = item(x): u0, asserts over it, and a subgraph that has these sizes too.
 ProgramGraph sized_program() {
   ProgramGraph graph;
   const auto value = [](ProgramGraph& to, const char* type, const char* text) {
@@ -463,7 +464,7 @@ TEST_CASE("program dimensions: a narrower range", "[exported]") {
   CHECK(narrowed.size(0) == "s0");
   CHECK(narrowed.size(6) == "s0");  // max(1, s0)
   CHECK(narrowed.value(3) == "s0*2+1");
-  // The program knows u0 from the asserts themselves.
+  // The program gets the range of u0 from the asserts themselves.
   CHECK_FALSE(narrowed.fixed(4));
   CHECK_FALSE(narrowed.fixed(5));
   CHECK_FALSE(narrowed.graph.operations[2].holds);
@@ -485,7 +486,7 @@ TEST_CASE("program dimensions: asserts that what is asked for decides", "[export
   const Narrowed narrowed({{"u0", 1, 2}});
   CHECK(narrowed.guards == Texts{"2 <= s0 <= 64", "4 <= s0*2 <= 128", "1 <= u0 <= 2"});
   CHECK(narrowed.fixed(4) == Argument(true));
-  CHECK(narrowed.fixed(5) == Argument(true));  // s0 is 2 at least
+  CHECK(narrowed.fixed(5) == Argument(true));  // s0 is at least 2
   CHECK(narrowed.graph.operations[2].holds);
   CHECK_FALSE(narrowed.fixed(2));
   CHECK(Narrowed({{"u0", 9, {}}, {"s0", {}, 8}}).error ==
@@ -512,7 +513,7 @@ TEST_CASE("program dimensions: errors", "[exported]") {
 
 namespace {
 
-// A model of modules whose attributes are asked for, each with operations on a tensor [2, 4, s0, 9].
+// A model of modules whose attributes are derived, each with operations on a tensor [2, 4, s0, 9].
 class ModelOfLeaves {
  public:
   ModelOfLeaves() {
@@ -544,7 +545,7 @@ class ModelOfLeaves {
     parameters_.push_back({name, ParameterKind::kParameter, std::move(shape), "float32", {}, {}});
   }
 
-  // "name=value" of the module.
+  // Returns "name=value" for the module's attribute.
   std::vector<std::string> attributes(const std::string& path) {
     std::vector<Hierarchy::NamedTensor> names;
     for (std::size_t i = 0; i < parameters_.size(); ++i) names.push_back({parameters_[i].name, i});
@@ -602,7 +603,7 @@ TEST_CASE("leaf attributes: only of classes of torch.nn", "[exported]") {
 
 TEST_CASE("leaf attributes: a size that is the input's may be None", "[exported]") {
   for (const int height : {1, 3}) {
-    ModelOfLeaves model;  // s0 may be any
+    ModelOfLeaves model;  // s0 has no range
     model.call("pool", "torch.nn.modules.pooling.AdaptiveAvgPool2d", "aten.adaptive_avg_pool2d.default",
                {numbers({height, 5})});
     CHECK(model.attributes("pool").empty());
@@ -639,7 +640,7 @@ TEST_CASE("leaf attributes: convolutions that are none", "[exported]") {
 
 namespace {
 
-// The first dimension of an input that has a name; empty when there is none.
+// Returns the first dimension of an input that has a name; empty when there is none.
 std::string first_dimension(const GraphCollection& collection) {
   const Graph& graph = collection.graphs.front().graph;
   for (const NodeId id : graph.order()) {
@@ -731,7 +732,7 @@ TEST_CASE("sizes are computed on either side of a leaf's boundary", "[exported]"
     for (const auto each : operations) text += " " + std::to_string(each);
     return text;
   };
-  CHECK(settled({0, 1, 2, 3}, 0) == "x u -> y: 0 1 2 3");  // n, m and p are computed outside once more
+  CHECK(settled({0, 1, 2, 3}, 0) == "x u -> y: 0 1 2 3");  // n, m and p are computed once more outside
   CHECK(settled({4, 5}, 0) == "u y -> z: 2 4 5");  // m follows from y; p, which a has computed, from u
   CHECK(settled({4, 5}, 1) == "p y -> z: 4 5");    // the caller has computed p
 }

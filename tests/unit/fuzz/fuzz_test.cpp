@@ -1,4 +1,4 @@
-// What the fuzzers start from, and what they have found: every promise of a target must hold of it.
+// Replays the corpus and the regressions of the fuzzers: every promise of a target must hold for them.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

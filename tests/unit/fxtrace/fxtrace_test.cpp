@@ -1,4 +1,4 @@
-// The library as a program in C++ has it.
+// The library as a C++ program uses it.
 #include "fxtrace/fxtrace.h"
 
 #include <filesystem>
@@ -24,7 +24,7 @@ std::string written(const GraphCollection& collection) {
   return out.str();
 }
 
-// A file with that content, as long as this lives.
+// A file with that content, which is removed with this object.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& text)

@@ -1,3 +1,4 @@
+// The graph: nodes, users, order, edits, and transactions that are rolled back.
 #include "graph/graph.h"
 
 #include <chrono>
@@ -154,7 +155,7 @@ TEST_CASE("rolling back takes what was inserted too", "[graph]") {
   const auto before = print_graph(graph);
   const auto mark = graph.mark();
   for (int round = 0; round < 2; ++round) {
-    // As a subgraph gets an input that stands before what it has; what uses it comes later, or never.
+    // This is how a subgraph gets an input in front of its nodes; its users come later, or never.
     const auto y = graph.insert_before(a, {Opcode::kPlaceholder, "", {}, {}, {}, {}, {}, "y"});
     if (round == 0) add_call(graph, "aten.add.Tensor", {a, y});
     CHECK(graph.node(y).name == "y");
@@ -251,7 +252,7 @@ TEST_CASE("arguments are set and uses replaced", "[graph]") {
     CHECK(names(graph, graph.node(x).users) == Strings{"relu", "add", "cat", "getitem"});
     lint(graph);
     CHECK_THROWS_AS(graph.set_args(add, {NodeId{77}}, {}), Error);
-    lint(graph);  // what threw changed nothing
+    lint(graph);  // the edit that threw changed nothing
     graph.set_args(relu, {add}, {});
     CHECK_THROWS_AS(lint(graph), Error);  // used before it is made
   }
@@ -347,7 +348,7 @@ TEST_CASE("undoing costs what is undone", "[graph]") {
 }
 
 TEST_CASE("edits cost what they touch", "[graph]") {
-  // Everything uses x; whatever looked at all its users for each edit would take minutes.
+  // Everything uses x; an edit that visits all its users would take minutes.
   constexpr int kNodes = 100'000;
   Graph graph;
   const auto x = add_node(graph, Opcode::kPlaceholder, "x");

@@ -1,3 +1,4 @@
+// lint() finds broken invariants of a collection.
 #include "graph/lint.h"
 
 #include <functional>
@@ -11,7 +12,7 @@ using namespace fxtrace;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-// What lint says of the collection after the change.
+// Returns the error of lint() for the collection after the change.
 std::string said(GraphCollection collection, const std::function<void(GraphCollection&)>& change) {
   change(collection);
   try {

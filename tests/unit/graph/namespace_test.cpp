@@ -1,3 +1,4 @@
+// Names of nodes are made as torch.fx makes them.
 #include "graph/namespace.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// The table of operators: schemas, targets, names of Python functions, and traits.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -90,13 +91,13 @@ TEST_CASE("rows are of operators that there are, each in one", "[operators]") {
     const std::string whole = (name.find("::") == std::string_view::npos ? "aten::" : "") + std::string(name);
     const std::size_t dot = whole.find('.');
     if (dot == std::string::npos) {
-      // Some are rows for the sake of what torch derives of them alone: _cdist of _cdist_backward.
+      // Some rows exist only for derived operators: _cdist for _cdist_backward.
       const auto rows = registered_operators();
       const auto row = std::ranges::lower_bound(rows, whole, {}, &Operator::name);
       CHECK((!overloads(whole).empty() || (row != rows.end() && row->name.starts_with(whole + "_"))));
     } else {
       CHECK(find_operator(whole.substr(0, dot), whole.substr(dot + 1)) != nullptr);
-      // What holds for all overloads stands in the row for all.
+      // A fact about all overloads is in the row for all.
       CHECK(facts.traits == 0);
       CHECK((facts.shape == nullptr && facts.of_sparse == nullptr && facts.macs == nullptr &&
              facts.check == nullptr));
@@ -200,7 +201,7 @@ TEST_CASE("what operators do besides their results", "[operators]") {
     CHECK(has_trait(&row(target), traits::kRandom));
     CHECK_FALSE(is_pure(&row(target)));
   }
-  // "uniform" in the name draws nothing by itself.
+  // An operator with "uniform" in its name need not draw random numbers.
   CHECK(is_pure(&row("aten._philox_uniform.default")));
   for (const char* target :
        {"aten.save.default", "aten.warn.default", "aten.manual_seed.default", "prim.Print.default",
@@ -241,7 +242,7 @@ TEST_CASE("views have inverses", "[operators]") {
   CHECK(inverse("aten.select.int") == "aten.select_scatter.default");
   CHECK(inverse("aten.transpose.int") == "aten.transpose.int");
   CHECK(inverse("aten.view.default") == "aten.reshape_as.default");
-  CHECK(inverse("aten.expand.default").empty());  // one element stands in several places
+  CHECK(inverse("aten.expand.default").empty());  // one element appears in several places
   for (const Operator& op : registered_operators()) {
     const std::string_view target = entry_of(op).inverse.target;
     if (!target.empty()) CHECK(find_operator(parse_target(target)) != nullptr);
@@ -270,7 +271,7 @@ TEST_CASE("batching rules name what their operators have", "[operators]") {
 }
 
 TEST_CASE("defaults that a functional twin does not have", "[operators]") {
-  // remove-inplace writes them out; all of them are plain values.
+  // remove-inplace writes the defaults out; all of them are plain values.
   std::vector<std::string> found;
   for (const Operator& op : registered_operators()) {
     const Operator* twin = functional_twin(op);

@@ -1,6 +1,6 @@
-// Multiply-accumulates of operators: calls and what the rules say, one line for each case.  The numbers of
-// cases without names for sizes are what torch.utils.flop_counter counts, halved, where it counts the
-// operator (tests/python/operator_cost_cases.py has them too).
+// Multiply-accumulates of operators: calls and their costs by the rules, one line for each case.  The numbers
+// of cases without symbolic sizes are half of those of torch.utils.flop_counter, where it counts the operator
+// (tests/python/operator_cost_cases.py has them too).
 #include "opinfo/operator_entry.h"
 
 #include <set>
@@ -95,7 +95,7 @@ TEST_CASE("costs: matrix products", "[costs]") {
       {"kron(float32[2,3], float32[4,5])", "0"},
       {"outer(float32[3], float32[4])", "0"},
       {"addr(float32[3,4], float32[3], float32[4])", "0"},
-      // how many elements a sparse one has, depends on data
+      // the number of elements of a sparse tensor depends on data
       {"mm(float32[4,3]%2, float32[3,5]) -> float32[4,5]", "?"},
       {"_sparse_mm(float32[4,3]%2, float32[3,5])", "unknown"},
   };
@@ -106,7 +106,7 @@ TEST_CASE("costs: bilinear forms and distances", "[costs]") {
   static constexpr Case kCases[] = {
       {"bilinear(float32[n,3], float32[n,5], float32[7,3,5])", "n*140"},
       {"bilinear(float32[2,4,3], float32[2,4,5], float32[7,3,5], float32[7])", "1120"},
-      // what it is made of
+      // an operator is counted as its decomposition
       {"_trilinear(float32[n,3], float32[7,3,5], float32[n,5], [1,3], [0], [1,2], [2,3])", "n*140"},
       {"_trilinear(float32[n,3], float32[7,3,5], float32[n,5], [1,3], [0], [1,2], [2,3], 0)", "n*140"},
       {"_trilinear(float32[n,3], float32[7,3,5], float32[n,5], [1,3], [0], [1], [2,3])", "?"},
@@ -221,7 +221,7 @@ TEST_CASE("costs: attention", "[costs]") {
       {"scaled_dot_product_attention(float32[2,3,4,5], float32[1,1,6,5], float32[1,1,6,7])", "1728"},
       {"scaled_dot_product_attention(float32[2,4,4,5], float32[2,2,6,5], float32[2,2,6,5], enable_gqa=True)",
        "1920"},
-      // causal as well as not
+      // the same with and without a causal mask
       {"scaled_dot_product_attention(float32[n,12,m,64], float32[n,12,m,64], float32[n,12,m,64], "
        "is_causal=True)",
        "m**2*n*1536"},
@@ -275,7 +275,7 @@ TEST_CASE("costs: embeddings take no product", "[costs]") {
 }
 
 TEST_CASE("costs: recurrent layers", "[costs]") {
-  // of 3 features and a state of 4
+  // with 3 features and a state of 4
   const std::string first = "float32[16,3], float32[16,4], float32[16], float32[16]";
   const std::string second = "float32[16,4], float32[16,4], float32[16], float32[16]";
   const std::string wide = "float32[16,8], float32[16,4], float32[16], float32[16]";
@@ -452,10 +452,10 @@ TEST_CASE("costs: sizes of any kind", "[costs]") {
   check_macs(kCases);
 }
 
-// A new operator of a later torch comes up here, until a rule or its row says what it costs.
+// A new operator of a later torch is reported here, until a rule or its row says what it costs.
 TEST_CASE("costs: operators that nobody knows", "[costs]") {
   const std::set<std::string> expected = {
-      // decompositions, inverses, solvers and what is made of them: iterations, or the choice of a library
+      // decompositions, inverses, solvers and operators made of them: iterations, or a choice of the library
       "aten::_cholesky_solve_helper", "aten::_compute_linear_combination", "aten::_linalg_det",
       "aten::_linalg_eigh", "aten::_linalg_eigvals", "aten::_linalg_slogdet", "aten::_linalg_solve_ex",
       "aten::_linalg_svd", "aten::_lu_with_info", "aten::cholesky", "aten::cholesky_inverse",
@@ -470,14 +470,14 @@ TEST_CASE("costs: operators that nobody knows", "[costs]") {
       "aten::linalg_svd", "aten::linalg_svdvals", "aten::linalg_tensorinv", "aten::linalg_tensorsolve",
       "aten::logdet", "aten::lu_solve", "aten::matrix_exp", "aten::nuclear_norm", "aten::orgqr",
       "aten::ormqr", "aten::pinverse", "aten::qr", "aten::slogdet", "aten::svd", "aten::triangular_solve",
-      // of sparse tensors: data tell how many elements there are
+      // sparse tensors: the number of elements depends on data
       "aten::_cslt_sparse_mm", "aten::_cslt_sparse_mm_search", "aten::_sparse_addmm", "aten::_sparse_mm",
       "aten::_sparse_mm_reduce_impl", "aten::_sparse_semi_structured_addmm",
       "aten::_sparse_semi_structured_linear", "aten::_sparse_semi_structured_mm",
       "aten::_sparse_sparse_matmul", "aten::_spsolve", "aten::hspmm", "aten::smm",
       "aten::sparse_sampled_addmm", "aten::sspaddmm", "sparse::qlinear", "sparse::qlinear_dynamic",
       "sparse::qlinear_relu", "sparse::qlinear_relu_dynamic",
-      // derivatives of what takes products
+      // derivatives of products
       "aten::_backward", "aten::_convolution_double_backward", "aten::_cudnn_rnn_backward",
       "aten::_efficient_attention_backward", "aten::_flash_attention_backward", "aten::_slow_conv2d_backward",
       "aten::_sparse_mm_reduce_impl_backward", "aten::affine_grid_generator_backward", "aten::backward",
@@ -487,12 +487,12 @@ TEST_CASE("costs: operators that nobody knows", "[costs]") {
       "aten::mkldnn_linear_backward_input", "aten::mkldnn_linear_backward_weights",
       "aten::mkldnn_rnn_layer_backward", "aten::mps_convolution_backward",
       "aten::mps_convolution_transpose_backward",
-      // graphs of their own inside
+      // operators with graphs of their own inside
       "prim::BailOut", "prim::DifferentiableGraph", "prim::FallbackGraph", "prim::FusionGroup",
       "prim::IgnoredPythonOp", "prim::MMBatchSide", "prim::MMTreeReduce", "prim::StaticSubgraph",
       "prim::TensorExprDynamicGroup", "prim::TensorExprGroup", "prim::awaitable_wait",
       "prim::oneDNNFusionGroup",
-      // of torch's own tests
+      // operators of torch's own tests
       "aten::_foobar", "aten::_test_ambiguous_defaults", "aten::_test_autograd_multiple_dispatch",
       "aten::_test_check_tensor", "aten::_test_functorch_fallback", "aten::_test_optional_filled_intlist",
       "aten::_test_optional_floatlist", "aten::_test_optional_intlist", "aten::_test_parallel_materialize",

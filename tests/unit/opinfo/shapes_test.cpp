@@ -1,4 +1,4 @@
-// Shape rules, without LibTorch: calls and what the rules give, one line for each case.
+// Shape rules, without LibTorch: calls and their results by the rules, one line for each case.
 #include <algorithm>
 #include <span>
 #include <string>
@@ -189,7 +189,7 @@ TEST_CASE("shape rules: other shapes, parts and company", "[shapes]") {
       {"cat([float32[n,2], float64[n,3]], 0)",
        "raises: sizes of an item of tensors and the first in dimension 1 are 3 and 2, expected equal"},
       {"cat(?)", "?"},
-      // What may be empty is so where it does not fit otherwise.
+      // A tensor that may be empty is taken as empty where it does not fit otherwise.
       {"cat([float32[a], float32[n,3]], 1)", "float32[n,3]"},
       {"cat([float32[n,3], float32[a]], 1)", "float32[n,3]"},
       {"cat([float32[n,3], float32[0]], 1)", "float32[n,3]"},

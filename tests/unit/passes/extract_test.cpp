@@ -1,4 +1,5 @@
-// Parts of graphs as collections: which nodes come along, what enters and leaves, what is kept of the rest.
+// Extraction of parts of graphs as collections: the nodes that belong to a part, its inputs and outputs, and
+// the rest of the collection.
 #include <string>
 #include <vector>
 
@@ -56,7 +57,7 @@ std::string error_of(const std::string& text, const ExtractRequest& part) {
   return "";
 }
 
-// The form that print_graph() writes.
+// Returns the graph in the form that print_graph() writes.
 std::string form(const std::string& text) { return print_graph(parse_graph(text)); }
 
 }  // namespace
@@ -83,14 +84,14 @@ TEST_CASE("extract: what enters becomes inputs, what is used outside the output"
       %neg = call_function[aten.neg.default](%mul) -> Tensor  # a: pkg.Sub
       %add = call_function[aten.add.Tensor](%neg, %mul) -> Tensor
       %output = output[output](%add) -> Tensor)"));
-  // Without --to up to the output, which is as it was.
+  // Without --to the part ends at the output, which is unchanged.
   CHECK(part_of(text, nodes({"add"}, {})) == form(R"(
       %neg = placeholder[neg]() -> Tensor
       %mul = placeholder[mul]() -> Tensor
       %relu = placeholder[relu]() -> Tensor
       %add = call_function[aten.add.Tensor](%neg, %mul) -> Tensor
       %output = output[output]((%add, %relu)))"));
-  // A value that was asked for leaves, used or not.
+  // A value that was asked for is an output, used or not.
   CHECK(part_of(text, nodes({}, {"mul", "relu"})).find("output[output]((%relu, %mul))") != std::string::npos);
   CHECK(error_of(text, nodes({"add"}, {"relu"})) == "no path leads from add to a node of --to");
   CHECK(error_of(text, nodes({"reul"}, {})) == "there is no node 'reul'");
@@ -104,7 +105,7 @@ TEST_CASE("extract: modules, parameters and the order of the part", "[extract]")
       %add = call_function[aten.add.Tensor](%x, %t)
       %f = call_module[f](%add)  # f: pkg.Odd
       %output = output[output](%f))");
-  // The first name of the tensor is not in the part: the one that is becomes the first.
+  // The first name of the tensor is not in the part: the name that is there becomes the first.
   const GraphCollection part = extracted(collection, nodes({"add"}, {"add"}));
   REQUIRE(part.parameters.size() == 1);
   CHECK(part.parameters[0].name == "tied");
@@ -128,7 +129,7 @@ TEST_CASE("extract: modules, parameters and the order of the part", "[extract]")
 }
 
 TEST_CASE("extract: what happens between nodes of the part comes along", "[extract]") {
-  // By value: a node of another module between two of the module.
+  // Connected by a value: a node of another module between two of the module.
   ExtractRequest module;
   module.module = "a";
   CHECK(part_of(R"(
@@ -143,7 +144,7 @@ TEST_CASE("extract: what happens between nodes of the part comes along", "[extra
       %neg = call_function[aten.neg.default](%relu) -> Tensor
       %sqrt = call_function[aten.sqrt.default](%neg) -> Tensor  # a: pkg.Sub
       %output = output[output](%sqrt) -> Tensor)"));
-  // By memory: a write between two reads.
+  // Connected by memory: a write between two reads.
   CHECK(part_of(R"(
       %x = placeholder[x]()
       %y = placeholder[y]()
@@ -158,7 +159,7 @@ TEST_CASE("extract: what happens between nodes of the part comes along", "[extra
       %add_ = call_function[aten.add_.Tensor](%x, %y) -> Tensor
       %mul = call_function[aten.mul.Tensor](%relu, %x) -> Tensor  # a: pkg.Sub
       %output = output[output](%mul) -> Tensor)"));
-  // Random numbers in between.
+  // Random numbers are drawn in between.
   const std::string random = part_of(R"(
       %x = placeholder[x]()
       %r = call_function[aten.rand_like.default](%x) -> Tensor  # a: pkg.Sub
@@ -173,7 +174,7 @@ TEST_CASE("extract: what happens between nodes of the part comes along", "[extra
 TEST_CASE("extract: memory that the part writes enters once", "[extract]") {
   ExtractRequest module;
   module.module = "a";
-  // A view of it is made in the part.
+  // A view of it is made inside the part.
   const std::string view = part_of(R"(
       %x = placeholder[x]()
       %first = call_function[aten.select.int](%x, 0, 0) -> Tensor
@@ -182,7 +183,7 @@ TEST_CASE("extract: memory that the part writes enters once", "[extract]") {
       %output = output[output](%mul))",
                                    module);
   CHECK(view.find("%first = call_function[aten.select.int]") != std::string::npos);
-  // Two values of a leaf of which nothing is known cannot be told apart.
+  // Two values of a leaf about which nothing is known may share memory.
   CHECK(error_of(R"(
       %x = placeholder[x]()
       %f = call_module[f](%x)  # f: pkg.Odd
@@ -191,7 +192,7 @@ TEST_CASE("extract: memory that the part writes enters once", "[extract]") {
       %mul = call_function[aten.mul.Tensor](%p, %add_) -> Tensor  # a: pkg.Sub
       %output = output[output](%mul))",
                  module)
-            .find("f and p, which enter it, may share memory") != std::string::npos);
+            .find("f and p, which enter the part, may share memory") != std::string::npos);
 }
 
 TEST_CASE("extract: a buffer that is written before the part enters as an input", "[extract]") {
@@ -208,7 +209,7 @@ TEST_CASE("extract: a buffer that is written before the part enters as an input"
       %count = placeholder[count]() -> Tensor
       %mul = call_function[aten.mul.Tensor](%x, %count) -> Tensor  # a: pkg.Sub
       %output = output[output](%mul) -> Tensor)"));
-  // One that is written later is read as before.
+  // A value that is written later is read as it was before.
   CHECK(part_of(R"(
       %x = placeholder[x]()
       %count = get_attr[count]() -> Tensor
@@ -283,7 +284,7 @@ TEST_CASE("extract: guards over what enters", "[extract]") {
     collection.graphs[0].guards.push_back({Expression::parse(guard), {}});
   collection.graphs[0].graph.meta(NodeId{0}).shape = std::vector<Expression>{Expression::name("s0")};
   collection.graphs[0].graph.meta(NodeId{1}).shape = std::vector<Expression>{Expression::name("s1"), 2};
-  // The inputs are parts of an argument, which no part of the graph takes.
+  // The inputs are parts of an argument that no part of the graph takes.
   collection.graphs[0].signature.emplace();
   for (const NodeId id : {NodeId{0}, NodeId{1}}) {
     GraphSignature::Entry& entry = collection.graphs[0].signature->inputs.emplace_back();
@@ -298,7 +299,7 @@ TEST_CASE("extract: guards over what enters", "[extract]") {
   };
   using Texts = std::vector<std::string>;
   CHECK(guards(nodes({"relu"}, {"relu"})) == Texts{"x.dim() == 2", "2 <= s0 <= 9", "flag == 'x'"});
-  // y has changed since the guard was true of it; its sizes are asked of the input all the same.
+  // y has changed since the guard held for it; the guard still asks the input for its sizes.
   CHECK(guards(nodes({"mul"}, {"mul"})) == Texts{"2 <= s1 <= 9", "flag == 'x'"});
 }
 
@@ -319,8 +320,8 @@ TEST_CASE("extract: a module's call has the names that its code gives", "[extrac
     part.module = "a";
     return extracted(collection, part);
   };
-  // In the order of its parameters; a name that is not told is that of the node, or another one.  Nodes that
-  // a pass has removed have no say.
+  // Arguments are in the order of its parameters; an argument without a known name is named after its node.
+  // Nodes that a pass has removed are not considered.
   GraphCollection part = part_of_call({"a", "", 1, {{"gone", "dropout"}, {"y", "relu"}, {"z", "x"}}});
   CHECK(print_graph(part.graphs[0].graph) == form(R"(
       %relu = placeholder[y]() -> Tensor
@@ -334,7 +335,7 @@ TEST_CASE("extract: a module's call has the names that its code gives", "[extrac
   REQUIRE(part.graphs[0].execution->call_values.size() == 1);
   CHECK(part.graphs[0].execution->call_values[0].inputs.size() == 2);
 
-  // A traced module has made up names where it knew none.
+  // A traced module has made-up names where it knew none.
   part = part_of_call({"a", "", 1, {{"argument_1", "y"}, {"x", "relu"}}});
   CHECK(print_graph(part.graphs[0].graph)
             .starts_with("%y = placeholder[y]()\n%relu = placeholder[x]()\n%x = placeholder[x_1]()"));
@@ -347,7 +348,7 @@ TEST_CASE("extract: a module's call has the names that its code gives", "[extrac
   CHECK(output_of("pkg.Out", {{"high", "add"}, {"low", "sub"}}) ==
         "output[output](namedtuple(\"pkg.Out\", high=%add, low=%sub))\n");
   CHECK(output_of("", {{"low", "sub"}}) == "output[output]({\"low\": %sub})\n");
-  // What is used outside leaves in any case, and nothing of what is elsewhere.
+  // Values that are used outside are outputs in any case; nodes elsewhere do not matter.
   CHECK(output_of("pkg.Out", {{"high", "add"}}) == "output[output](%sub)\n");
   CHECK(output_of("pkg.Out", {{"low", "sub"}, {"neg", "neg"}}) == "output[output](%sub)\n");
 }

@@ -1,4 +1,4 @@
-// Titles of boxes are drawn last, on a ground of their own.
+// Titles of boxes are drawn last, on a background.
 #include <string>
 
 #include "app/output/picture_titles.h"

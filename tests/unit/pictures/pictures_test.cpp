@@ -1,3 +1,4 @@
+// The layout of pictures: boxes, folding of equal siblings, and what is left out.
 #include <chrono>
 #include <functional>
 #include <map>
@@ -17,7 +18,7 @@ namespace {
 
 using Index = Outline::Index;
 
-// A model's graph; modules are those that its nodes stand in or call, in the order of the text.
+// A model's graph; its modules are those that its nodes are in or call, in the order of the text.
 GraphCollection model(const std::string& nodes, const std::vector<std::string>& called = {}) {
   GraphCollection collection;
   collection.graphs.push_back(module_graph("", "N", nodes));
@@ -37,7 +38,8 @@ GraphCollection model(const std::string& nodes, const std::vector<std::string>& 
   return collection;
 }
 
-// What is seen, a line each: "+" for an open box, "*" for a closed one, and its words; then the edges.
+// Returns the visible items, one per line: "+" for an open box, "*" for a closed one, and its words; then the
+// edges.
 std::string text_of(const GraphCollection& collection, const PictureOptions& options = {}) {
   const Picture picture = make_picture(collection, options);
   const Labels labels(collection, picture.outline, options.order);
@@ -185,7 +187,7 @@ h.1 … h.11 -> output
   options.fold = false;
   CHECK_THAT(text_of(collection, options), ContainsSubstring("  +h.11 | Block\n    l | Linear\n"));
 
-  // One with another size is not equal.
+  // A sibling with another size is not equal.
   auto other = collection;
   for (const NodeId id : other.graphs[0].graph.order()) {
     if (other.graphs[0].graph.node(id).name == "r5") {
@@ -200,7 +202,7 @@ h.1 … h.11 -> output
 }
 
 TEST_CASE("pictures: a row of several siblings repeats", "[pictures]") {
-  // Experts: each takes its column, and is added to what there is.
+  // Experts: each takes its column, and its result is added to the sum.
   std::string nodes = "%x = placeholder[x]()\n%neg = call_function[aten.neg.default](%x)\n";
   std::string sum = "neg";
   for (int i = 0; i < 8; ++i) {
@@ -248,7 +250,7 @@ TEST_CASE("pictures: operations alone repeat four times before they fold", "[pic
 
 namespace {
 
-// Calls of blocks, one after the other: of "a" the block a, of "a!" the module a without a box.
+// Calls of blocks, one after the other: "a" calls the block a, "a!" the module a without a box.
 GraphCollection sequence(const std::vector<std::string>& blocks) {
   std::string nodes = "%v0 = placeholder[x]()\n";
   std::vector<std::string> called{""};
@@ -271,7 +273,7 @@ GraphCollection sequence(const std::vector<std::string>& blocks) {
   return collection;
 }
 
-// How many calls of modules an item stands for, by what its label says.
+// Returns how many calls of modules an item represents, by its label.
 std::size_t told_calls(const Outline& outline, const Labels& labels, Index index) {
   const Outline::Item& item = outline[index];
   const auto of_all = [&](const std::vector<Index>& children) {
@@ -289,7 +291,7 @@ std::size_t told_calls(const Outline& outline, const Labels& labels, Index index
       const std::string text = label.title + label.note;
       const std::size_t at = text.find("\u00D7 ");
       const std::size_t times = at == std::string::npos ? 1 : std::stoul(text.substr(at + 3));
-      // Parts of it say how many of them they group.
+      // Its parts say how many items they group.
       for (const Index child : item.children) {
         if (outline[child].kind == Outline::Kind::kPart)
           CHECK_THAT(labels.label(child).note, ContainsSubstring("\u00D7 "));
@@ -338,13 +340,13 @@ TEST_CASE("pictures: other weights are no repetition of calls of one module", "[
                                "  +relu.1 | relu\n"));
   CHECK_THAT(text({"relu.0", "relu.1", "relu.1", "relu.1"}),
              ContainsSubstring("  *relu.1, call 2 … 3 | relu (as relu.1, call 1, × 2)\n"));
-  // Two of them in turn, and each twice in a row.
+  // Two that alternate, and each twice in a row.
   CHECK_THAT(text({"relu.0", "relu.1", "relu.0", "relu.1"}),
              ContainsSubstring("  *repetition of the above ()\n"));
   CHECK_THAT(text({"relu.0", "relu.0", "relu.1", "relu.1", "relu.2", "relu.2"}),
              ContainsSubstring("    *relu.0, call 2 | relu (as relu.0, call 1)\n"
                                "  *repetitions of the above (× 2)\n"));
-  // What all share is no difference.
+  // Features that all share do not distinguish them.
   CHECK_THAT(text({"relu.0", "sin.0", "relu.1", "sin.0", "relu.2", "sin.0"}),
              ContainsSubstring("  *repetitions of the above (× 2)\n"));
 }
@@ -357,7 +359,7 @@ TEST_CASE("pictures: counts add up to the modules that the graph calls", "[pictu
     const std::vector<std::string> kinds = {"relu", "sin", "cos"};
     std::vector<std::string> blocks;
     for (std::size_t segment = 1 + below(4); segment-- > 0;) {
-      // A row with a period of a few blocks, the same each time or others, of which some are leaves.
+      // A row with a period of a few blocks, equal or different in each period; some of them are leaves.
       const std::size_t period = 1 + below(4);
       const std::size_t times = 1 + below(below(5) == 0 ? 60 : 6);
       const std::size_t modules = 1 + below(4);
@@ -440,7 +442,7 @@ TEST_CASE("pictures: a focus on a container, another name, a leaf", "[pictures]"
 }
 
 TEST_CASE("pictures: what does not fit is closed, and the picture says so", "[pictures]") {
-  // Twelve stages of other widths, and one box of another kind with too much in it.
+  // Twelve stages of different widths, and one box of another kind with too much in it.
   std::string nodes = "%x = placeholder[x]()\n";
   std::string last = "x";
   for (int i = 0; i < 12; ++i) {
@@ -510,7 +512,7 @@ TEST_CASE("pictures: control flow is a box with its bodies", "[pictures]") {
       cond
     cond | runs true_graph_0, false_graph_0
 )"));
-  // Operands go to who uses them in the bodies, and what a body gives to the operator.
+  // Operands lead to their users in the bodies, and results of a body to the operator.
   for (const char* edge : {"x -> sin\n", "sin -> output\n", "output -> map_impl\n", "output -> cond\n",
                            "l -> cond\n", "x -> output\n"}) {
     CHECK_THAT(text, ContainsSubstring(edge));
@@ -664,7 +666,7 @@ TEST_CASE("pictures: cost follows the size, whatever the shape", "[pictures]") {
     if (i % 50 == 0) path += path.empty() ? "m" : ".m";
     deep += node + (path.empty() ? "" : "  # " + path + ": M") + "\n";
   }
-  const double bound = 5;  // a debug build takes a tenth of it
+  const double bound = 5;  // seconds; a debug build takes a tenth of it
   CHECK(time(model(flat)) < bound);
   CHECK(time(model(deep)) < bound);
 }

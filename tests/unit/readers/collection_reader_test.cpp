@@ -1,3 +1,4 @@
+// Reading collections from JSON, whole and damaged.
 #include "readers/collection_reader.h"
 
 #include <chrono>
@@ -29,7 +30,7 @@ const std::string& small() {
   return text;
 }
 
-// The small collection with the first `from` replaced.
+// Returns the small collection with the first `from` replaced.
 std::string with(const std::string& from, const std::string& to) {
   std::string text = small();
   const std::size_t at = text.find(from);
@@ -56,7 +57,7 @@ TEST_CASE("collection reader: what a trace writes is read without loss", "[colle
     const std::string text = golden_stdout(entry.path());
     if (!text.starts_with("{\n  \"format\": \"fxtrace.graph_collection\"")) continue;
     CAPTURE(entry.path().filename().string());
-    // Goldens have {VERSION} for the version of the program.
+    // Goldens have {VERSION} in place of the version of the program.
     std::string again = written(read_collection(text, "x.json"));
     const std::size_t version = again.find("\"version\": \"") + 12;
     again.replace(version, again.find('"', version) - version, "{VERSION}");
@@ -163,7 +164,7 @@ TEST_CASE("collection reader: the order of fields does not matter", "[collection
 
 namespace {
 
-// Bytes missing or others, at one of so many places.
+// Removes or replaces bytes at one of so many places.
 void damage_everywhere(std::size_t step) {
   const std::string text = small();
   const auto check = [](const std::string& damaged) {

@@ -1,4 +1,4 @@
-// Rules: how they are read, what breaks them and what does not, and how that is written.
+// Rules of check: how they are read, what breaks them, and how reports are written.
 #include "rules/check.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ std::string place_text(const OffencePlace& place) {
          (place.record ? "<" + *place.record + ">" : "");
 }
 
-// "message @ places", with a "?" in front where it is undecided.
+// Returns offences as "message @ places", with a "?" in front of undecided ones.
 Lines told(const CheckReport& report) {
   Lines lines;
   for (const Offence& offence : report.offences) {
@@ -76,7 +76,7 @@ Lines told(const GraphCollection& collection, Rule rule) {
   return told(report_of(collection, {std::move(rule)}));
 }
 
-// What a rule says of blocks(), whose leaves are of no matter here.
+// Returns the offences of a rule in blocks(), whose leaves do not matter here.
 Lines required(const std::string& text) {
   Lines lines = told(blocks(), require_rule(text));
   std::erase_if(lines,
@@ -178,10 +178,10 @@ TEST_CASE("check: what there may be, and how many", "[check]") {
   CHECK(required("no aten.mm").empty());
   CHECK(required("no torch.nn.Linear") == Lines{"torch.nn.Linear is not allowed @ h.0.l @ h.1.l"});
   CHECK(required("pkg.Block at-most 2").empty());
-  CHECK(required("pkg.Block at-most 1") == Lines{"there are 2 pkg.Block, at most 1 are allowed @ h.0 @ h.1"});
+  CHECK(required("pkg.Block at-most 1") == Lines{"there are 2 pkg.Block, expected at most 1 @ h.0 @ h.1"});
   CHECK(required("pkg.Block at-least 2").empty());
   CHECK(required("aten.relu at-least 1").empty());
-  CHECK(required("pkg.Block at-least 3") == Lines{"there are 2 pkg.Block, at least 3 are required"});
+  CHECK(required("pkg.Block at-least 3") == Lines{"there are 2 pkg.Block, expected at least 3"});
 }
 
 TEST_CASE("check: neighbours", "[check]") {
@@ -198,7 +198,8 @@ TEST_CASE("check: neighbours", "[check]") {
       required("torch.nn.Linear preceded-by placeholder") ==
       Lines{
           "torch.nn.Linear is preceded by aten.dequantize.self of pkg.Block, not by placeholder @ h.1.l%h_1_l"});
-  // A module that is traced into is followed by what takes its values outside; what enters one follows it.
+  // A module that is traced into is followed by the outside users of its values; nodes that feed values into
+  // it precede it.
   CHECK(required("pkg.Block followed-by pkg.Block|aten.item|output").empty());
   CHECK(required("pkg.Block followed-by pkg.Block|output") ==
         Lines{"pkg.Block is followed by aten.item.default, not by pkg.Block|output @ h.1%relu"});
@@ -232,7 +233,7 @@ TEST_CASE("check: parts of a result are the result, parameters and numbers are n
   CHECK(told(collection, require_rule("aten.split followed-by aten.mm")).empty());
   CHECK(told(collection, require_rule("aten.mm preceded-by aten.split")).empty());
   CHECK(told(collection, require_rule("aten.split preceded-by placeholder")).empty());
-  // What unpacks results is no operator either.
+  // Unpacking results is not an operator either.
   CHECK(
       told(collection, ops_rule("aten.split\naten.mm  # products\n\naten.sym_size.*\n", "ops.txt")).empty());
   CHECK(told(collection, ops_rule("aten.split\naten.sym_size", "ops.txt")) ==
@@ -255,7 +256,7 @@ TEST_CASE("check: a bare name is the last part of names, and what nothing has is
   CHECK(required("relu within @h.0") == required("aten.relu within @h.0"));
   CHECK(required("aten.relu within @1").empty());
   CHECK(required("no aten.relu within @0").empty());
-  // Overloads are no last parts.
+  // The last part of a name is not an overload.
   const auto unknown = [](Rule rule) {
     std::string text;
     for (const CheckReport::Unknown& one : report_of(blocks(), {std::move(rule)}).unknown) {
@@ -265,7 +266,7 @@ TEST_CASE("check: a bare name is the last part of names, and what nothing has is
     return text;
   };
   CHECK(unknown(deny_rule("self")).starts_with("self"));
-  // Known, and not there.
+  // A known operator that the model does not have.
   for (const char* text : {"aten.mm", "aten::mm", "aten.mm.*", "mm", "scaled_dot_product_attention", "Conv2d",
                            "torch.nn.Conv2d", "torch.nn.modules.conv.*", "operator.getitem", "quantized.**",
                            "getattr", "placeholder", "higher_order.cond", "torch.nn.functional.gelu",
@@ -330,7 +331,7 @@ TEST_CASE("check: what a leaf or a failed module calls cannot be told", "[check]
   const std::string hidden =
       "? cannot tell which operators torch.nn.Linear calls: it is a leaf (--no-default-leaves traces into it) @ h.0.l%h_0_l @ h.1.l%h_1_l";
   CHECK(told(blocks(), deny_rule("aten.mm")) == Lines{hidden});
-  // torch's own modules call no operators of others.
+  // torch's own modules call no operators of other libraries.
   CHECK(told(blocks(), deny_rule("mylib.*")).empty());
   CHECK(told(blocks(), deny_rule("torch.nn.Conv2d")).empty());
   CHECK(told(blocks(), ops_rule("aten.*.*\ntorch.nn.Linear", "ops.txt")).empty());
@@ -480,7 +481,7 @@ TEST_CASE("check: places of equal blocks are told as one", "[check]") {
         "holds  no-failed\n");
 }
 
-// A baseline as it is after a way through its file.
+// Returns a baseline after writing and reading it.
 Baseline read_back(const Baseline& baseline) {
   std::ostringstream out;
   write_check_baseline(baseline, out);
@@ -497,7 +498,7 @@ Baseline baseline_of(CheckReport report) {
                                         [](const std::string&) { return false; }));
 }
 
-// The new ones.
+// Returns the new offences.
 Lines told_beside(const Baseline& baseline, CheckReport report) {
   report.path = "a/../m.pt";
   apply_baseline(baseline, report);
@@ -520,7 +521,7 @@ TEST_CASE("check: what a baseline has is known", "[check]") {
   CHECK(told_beside(known, findings_of(bad, "os.system", "its pickle calls os.system")).size() == 1);
   CHECK(told_beside(known, findings_of("data.pkl", bad, "its pickle calls " + bad)).size() == 1);
 
-  // What names nothing goes by what is said of it, but for numbers.
+  // An offence without a place is identified by its message without numbers.
   const Baseline nameless = baseline_of(findings_of("data.pkl", "", "it ends at byte 12"));
   CHECK(told_beside(nameless, findings_of("data.pkl", "", "it ends at byte 3456")).empty());
   CHECK(told_beside(nameless, findings_of("data.pkl", "", "it has no end")).size() == 1);
@@ -534,7 +535,7 @@ TEST_CASE("check: a baseline is about quantities", "[check]") {
   CHECK(told_beside(known, costing("19")).empty());
   CHECK(told_beside(known, costing("20")).empty());
   CHECK(told_beside(known, costing("21")).size() == 1);
-  CHECK(told_beside(known, costing("20*n")).size() == 1);  // it cannot be told
+  CHECK(told_beside(known, costing("20*n")).size() == 1);  // the cost is undecided
 
   const auto needing = [](const std::string& count) {
     Rule rule = require_rule("aten.relu at-least " + count);
@@ -585,7 +586,7 @@ TEST_CASE("check: every format quotes what a file says", "[check]") {
     CHECK(written.find('\x1b') == std::string::npos);
     CHECK(written.find("\xe2\x80\xae") == std::string::npos);
   }
-  CHECK(junit.find("\xef\xbf\xbf") == std::string::npos);  // U+FFFF is no character of XML
+  CHECK(junit.find("\xef\xbf\xbf") == std::string::npos);  // U+FFFF is not a character of XML
   CHECK(markdown.find("<b>") == std::string::npos);
 }
 
@@ -599,5 +600,5 @@ TEST_CASE("check: operators and classes of libraries", "[check][security]") {
         Lines{"torchvision.nms needs a library that has to be loaded first @ (root)<a/code/net.py>",
               "__torch__.torch.classes.mine.Queue needs a library that has to be loaded first @ "
               "(root)<a/code/net.py>"});
-  CHECK(report.holds());  // a warning
+  CHECK(report.holds());  // it is only a warning
 }

@@ -1,4 +1,5 @@
-// What check --security recognises as inert, and what not: tests/python/test_security.py plants the many.
+// Pickles and files that check --security accepts as harmless, and those that it does not:
+// tests/python/test_security.py has many more.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -47,7 +48,7 @@ TEST_CASE("security: pickles that would run code", "[security]") {
   CHECK(found_in(fuzz::stored_zip({{"a/data.pkl", kDict}, {"a/version", "3\n"}})).empty());
   CHECK(found_in(fuzz::stored_zip({{"a/data.pkl", kCall}, {"a/version", "3\n"}})) ==
         Lines{"pickle a/data.pkl: its pickle calls os.system"});
-  // In an archive in an archive.
+  // An archive inside an archive.
   const std::string inner = fuzz::stored_zip({{"b/data.pkl", kCall}});
   CHECK(found_in(fuzz::stored_zip({{"a/weights.pt", inner}})) ==
         Lines{"pickle a/weights.pt/b/data.pkl: its pickle calls os.system"});
@@ -183,7 +184,7 @@ TEST_CASE("security: operators that reach beyond tensors", "[security]") {
   CHECK(operator_reach("profiler::_record_function_enter_new").empty());
   CHECK(operator_reach("export::access_subclass_inner_tensor").empty());
   CHECK(operator_reach("torchvision::nms").empty());
-  // Namespaces of torch that have no operator on the list, and names that torch does not have yet.
+  // Namespaces of torch without an operator on the list, and names that torch does not have yet.
   for (const auto* name : {"mkldnn::_linear_pointwise", "onednn::qlinear_pointwise", "sparse::qlinear",
                            "prepacked::conv2d_clamp_run", "aten::of_a_later_torch"})
     CHECK_FALSE(operator_reach(name).empty());

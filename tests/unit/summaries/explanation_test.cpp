@@ -1,3 +1,4 @@
+// Explanations of fxtrace why: failures, modules, dimensions, and suggested options.
 #include "summaries/explanation.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ ModuleRecord failed(const std::string& path, const std::string& message = "an `i
 
 void nothing(const FakeProgram&, GraphTracer&) {}
 
-// A forward that fails unless the options are as it wants.
+// A forward that fails unless the options are as it requires.
 FakeProgram::Forward needs(bool (*wanted)(const TraceOptions&)) {
   return [=](const FakeProgram& program, GraphTracer&) {
     if (!wanted(*program.bound)) throw TraceFailure(Failure{});
@@ -39,7 +40,7 @@ bool no_hooks(const TraceOptions& options) { return options.hooks == Hooks::kSki
 bool shapes(const TraceOptions& options) { return options.param_shapes_constant; }
 bool never(const TraceOptions&) { return false; }
 
-// Its root calls all others.
+// A program whose root calls all other modules.
 FakeProgram program_of(const std::vector<std::pair<std::string, FakeProgram::Forward>>& modules) {
   FakeProgram program;
   program.add("", "Net", [modules](const FakeProgram& p, GraphTracer& t) {
@@ -99,7 +100,7 @@ TEST_CASE("modules are found by path, later name and glob", "[explanation]") {
   CHECK(asked == "b.x");
   CHECK_THROWS_AS(find_modules(collection, "h.3", asked), Error);
   CHECK_THROWS_AS(find_modules(collection, "x.*", asked), Error);
-  collection.modules[1].alias_of = "b";  // hostile: in a circle
+  collection.modules[1].alias_of = "b";  // hostile: a cycle
   CHECK_THROWS_AS(find_modules(collection, "a.y", asked), Error);
 }
 
@@ -190,7 +191,7 @@ TEST_CASE("what a bound of the trials decides is not told", "[explanation]") {
   FakeProgram program;
   program.add("", "Net", [](const FakeProgram& p, GraphTracer& t) {
     if (!subgraphs(*p.bound)) throw TraceFailure(Failure{});
-    for (int i = 0; i < 50'000; ++i) p.call("a", t);  // more than a trial traces, less than a trace does
+    for (int i = 0; i < 50'000; ++i) p.call("a", t);  // more than a trial may trace, less than a full trace
   });
   program.add("a", "Block", nothing);
   const Suggestions found = suggestions(program);

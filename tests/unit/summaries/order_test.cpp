@@ -1,4 +1,4 @@
-// The order of use: which calls use which parameters, buckets, what FSDP2 shards, folding of equal blocks.
+// The order of use: the calls that use each parameter, buckets, the plan for FSDP2, folding of equal blocks.
 #include <algorithm>
 #include <sstream>
 #include <string>
@@ -30,7 +30,7 @@ void add_module(GraphCollection& collection, const std::string& path, const std:
   collection.modules.push_back({path, type, status, {}, {}, 1, {}});
 }
 
-// Blocks "h.0", ... that each call a Linear, in the given order.  `behind` ends their paths.
+// A model of blocks "h.0", ... that each call a Linear, in the given order.  `behind` ends their paths.
 GraphCollection blocks(const std::vector<int>& calls, int count = 3, const std::string& behind = "") {
   GraphCollection collection;
   collection.model = {"model.pt2", "exported_program", "pkg.Net", "forward", ""};
@@ -78,7 +78,7 @@ std::vector<std::int64_t> calls_of(const UseOrder::Parameter& parameter) {
 }  // namespace
 
 TEST_CASE("order: parameters in bodies of control flow", "[order]") {
-  // The weight is handed through two bodies; the inner one takes it.  To hand it over is no use.
+  // The weight is passed through two bodies, and the inner one uses it.  Passing it on is not a use.
   GraphCollection collection;
   collection.model = {"model.pt2", "exported_program", "pkg.Net", "forward", ""};
   add_module(collection, "", "pkg.Net");
@@ -157,12 +157,12 @@ TEST_CASE("order: calls, tied parameters and modules that nothing calls", "[orde
   const UseOrder order = order_of_use(collection);
   REQUIRE(order.parameters.size() == 2);
   CHECK(order.parameters[0].name == "h.2.fc.weight");
-  // The scopes of all nodes say call 1; both calls of one module are told apart by the number.
+  // The scopes of all nodes say call 1; the two calls of one module are distinguished by the number.
   CHECK(calls_of(order.parameters[0]) == std::vector<std::int64_t>{3, 3});
   CHECK(order.parameters[1].tied == Names{"tied"});
   CHECK(order.used.bytes == 128);
   CHECK(order.not_used.bytes == 84);
-  REQUIRE(order.never_called.size() == 2);  // h.1 too, but not what is in it
+  REQUIRE(order.never_called.size() == 2);  // h.1 too, but not its submodules
   CHECK(order.never_called[0].path == "h.1");
   CHECK(order.never_called[1].path == "spare");
   const auto& calls = order.graphs.at(0).calls;
@@ -216,14 +216,14 @@ TEST_CASE("order: FSDP2 takes repeated blocks in the order of their calls", "[or
   const FsdpPlan backwards = plan(blocks({2, 1, 0}));
   CHECK(backwards.forward == Pairs{{"", "h.2"}, {"h.2", "h.1"}, {"h.1", "h.0"}});
   CHECK(backwards.backward == Pairs{{"", "h.0"}, {"h.0", "h.1"}, {"h.1", "h.2"}});
-  // What is called again prefetches nothing, and is prefetched.
+  // A block that is called again prefetches nothing, but is prefetched.
   const FsdpPlan again = plan(blocks({0, 1, 0, 2}));
   CHECK(again.units == Names{"h.0", "h.1", "h.2"});
   CHECK(again.forward == Pairs{{"", "h.0"}, {"h.1", "h.0"}});
   CHECK(again.backward == Pairs{{"", "h.2"}, {"h.2", "h.0"}, {"h.1", "h.0"}});
-  // A block that is never called is none; two that are left are still alike.
+  // A block that is never called does not count; the two that are left are still alike.
   CHECK(plan(blocks({0, 2})).units == Names{"h.0", "h.2"});
-  // One is no repetition.
+  // A single block is not a repetition.
   const FsdpPlan alone = plan(blocks({0}, 1));
   CHECK(alone.units.empty());
   CHECK(alone.forward.empty());
@@ -252,7 +252,7 @@ TEST_CASE("order: FSDP2 takes modules of one class where no blocks are equal", "
   GraphCollection collection = blocks({0, 1, 2});
   for (std::size_t i = 0; i < 3; ++i) collection.parameters[i].shape = {4, static_cast<std::int64_t>(i) + 1};
   CHECK(plan(collection).units == Names{"h.0", "h.1", "h.2"});
-  // Two are equal: the third comes along with its class.
+  // Two are equal; the third is included because of its class.
   collection.parameters[1].shape = collection.parameters[0].shape;
   CHECK(plan(collection).units == Names{"h.0", "h.1", "h.2"});
   for (ModuleRecord& module : collection.modules) {
@@ -262,7 +262,7 @@ TEST_CASE("order: FSDP2 takes modules of one class where no blocks are equal", "
 }
 
 TEST_CASE("order: FSDP2 takes a compiled block by its own name", "[order]") {
-  // torch.compile(block) is a module around the block; of both the graph shows no call.
+  // torch.compile(block) is a module around the block; the graph shows calls of neither.
   GraphCollection collection = blocks({0, 1, 2}, 3, "._orig_mod");
   for (int i = 0; i < 3; ++i) add_module(collection, "h." + std::to_string(i), "pkg.Compiled");
   std::ranges::sort(collection.modules, {}, &ModuleRecord::path);
@@ -285,7 +285,7 @@ TEST_CASE("order: names that differ in a number are folded", "[order]") {
   CHECK(fold({"layer9", "layer10", "layer11"}) == Names{"layer9 - 11 x3"});
   CHECK(fold({"h.0", "h.2", "h.3"}) == Names{"h.0", "h.2 - 3 x2"});
   CHECK(fold({"h.1", "h.0"}) == Names{"h.1", "h.0"});
-  // Blocks in blocks: the outer ones if they are alike, else the inner ones.
+  // Nested blocks: the outer ones if they are alike, else the inner ones.
   CHECK(fold({"a.0.b.0", "a.0.b.1", "a.1.b.0", "a.1.b.1"}) == Names{"a.0 - 1.b.0 x2", "a.0 - 1.b.1 x2"});
   CHECK(fold({"a.0.b.0", "a.0.b.1", "a.1.b.0"}) == Names{"a.0.b.0 - 1 x2", "a.1.b.0"});
   CHECK(fold({"h.00", "h.01"}) == Names{"h.00", "h.01"});

@@ -1,4 +1,4 @@
-// Summaries: what is counted where, folding, and the writers.
+// Summaries: counting, folding, and the writers.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -44,7 +44,7 @@ ParameterRecord parameter(const std::string& name, std::vector<std::int64_t> sha
   return {name, ParameterKind::kParameter, std::move(shape), "float32", {}, {}};
 }
 
-// A stem, twelve equal blocks in a list with one that differs in the middle, and a head tied to the stem.
+// A stem, twelve blocks in a list, of which the middle one differs, and a head tied to the stem.
 GraphCollection blocks(const std::map<int, std::string>& macs_of = {}) {
   GraphCollection collection;
   collection.model = {"model.pt2", "exported_program", "pkg.Net", "forward", "8.20"};
@@ -109,7 +109,7 @@ std::vector<std::string> paths(const ModelSummary& summary) {
   return result;
 }
 
-// Every number of a row is its own and those of its children.
+// Checks that every number of a row is the sum of its own and those of its children.
 void check_sums(const ModelSummary& summary) {
   const auto& rows = summary.rows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -209,7 +209,7 @@ TEST_CASE("summary: what a module costs is what its nodes and those below it cos
 TEST_CASE("summary: a tied parameter counts in its first module", "[summary]") {
   const ModelSummary summary = summarize_model(blocks());
   const SummaryRow& head = row_of(summary, "head");
-  CHECK(head.parameters.elements == 32);  // as torch counts
+  CHECK(head.parameters.elements == 32);  // counted as torch counts
   CHECK(head.shared_parameters.elements == 32);
   CHECK(head.counted_parameters().elements == 0);
   CHECK(row_of(summary, "stem").counted_parameters().elements == 32);
@@ -453,7 +453,7 @@ TEST_CASE("summary: nodes of subgraphs count by the node that runs them", "[summ
   collection.graphs.push_back(std::move(root));
   const ModelSummary summary = summarize_model(collection);
   CHECK(summary.macs == SymInt(100));
-  CHECK_FALSE(row_of(summary, "a").macs.has_value());  // not known apart, and not 0
+  CHECK_FALSE(row_of(summary, "a").macs.has_value());  // unknown, and not 0
   CHECK_THAT(text_of(summary), ContainsSubstring("Modules that run in a branch or a loop have no MACs"));
 }
 
@@ -470,7 +470,7 @@ TEST_CASE("summary: only modules that are called or have something are rows", "[
   CHECK(paths(summary) == std::vector<std::string>{"", "list", "list.0", "kept", "kept.bn"});
   CHECK(row_of(summary, "kept").buffers == TensorCount{2, 16});
   CHECK(summary.buffers.devices == std::set<std::string>{"cuda:0"});
-  // No graph has costs: nothing is said of them.
+  // No graph has costs, so none are shown.
   CHECK_FALSE(summary.rows.front().macs.has_value());
   CHECK(text_of(summary).find("MACs") == std::string::npos);
 }
@@ -498,7 +498,7 @@ TEST_CASE("summary: sorting keeps the tree, and the order of equals", "[summary]
   CHECK(order[order.size() - 2] == "stem");
   CHECK(order.back() == "head");
   check_sums(summary);
-  // A row whose costs are not known comes last.
+  // A row whose costs are unknown comes last.
   ModelSummary unknown = summarize_model(blocks());
   unknown.rows[1].macs.reset();
   sort_rows(unknown, SortKey::kMacs);
@@ -516,7 +516,7 @@ TEST_CASE("summary: a table for people has a limit of rows", "[summary]") {
   fold_repeats(few);
   CHECK(few.rows.size() <= 10);
   limit_rows(summary, 1);
-  CHECK(summary.max_depth == 1);  // what is below the root is always there
+  CHECK(summary.max_depth == 1);  // the first level below the root is always shown
 }
 
 TEST_CASE("summary: a table fits the terminal", "[summary]") {
@@ -641,7 +641,7 @@ TEST_CASE("summary: a damaged collection is summed up as far as it goes", "[summ
   circles.graphs = {graph, graph};
   ModelSummary summary = summarize_model(circles);
   CHECK(summary.rows.front().path.empty());
-  CHECK_FALSE(summary.macs.has_value());  // more than 64 bits
+  CHECK_FALSE(summary.macs.has_value());  // it needs more than 64 bits
   CHECK(summary.parameters.elements == INT64_MAX);
   fold_repeats(summary);
   sort_rows(summary, SortKey::kBytes);

@@ -1,3 +1,4 @@
+// The JSON reader: values, errors, and damaged texts.
 #include "support/json_document.h"
 
 #include <cmath>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr JsonRules kStrict{ErrorKind::kUsage, 8, true};
 
-// Of the error of f(root), or of the text.
+// Returns the error of f(root), or of reading the text.
 template <class F>
 std::string strict_error(const std::string& text, F&& f) {
   try {
@@ -48,7 +49,7 @@ TEST_CASE("json document: values and fields", "[json]") {
   CHECK(items[3].boolean());
   CHECK(items[4].is_null());
   CHECK(items[5].number() == HUGE_VAL);
-  CHECK(root.at("b").integer() == 3);  // the last one, as in Python
+  CHECK(root.at("b").integer() == 3);  // the last one counts, as in Python
   CHECK_FALSE(root.find("z"));
   CHECK(root.fields().begin().key() == "a");
 }
@@ -86,7 +87,7 @@ TEST_CASE("json document: what is no JSON", "[json]") {
     CHECK_THROWS_AS(JsonDocument(text, "it"), Error);
   }
   CHECK_THROWS_AS(JsonDocument(std::string(100'000, '['), "it"), Error);
-  // Python's own spelling, as PyTorch 2.6 wrote it; inside strings it is text.
+  // PyTorch 2.6 wrote Python's own spelling; inside strings it is text.
   const JsonDocument python(R"([-Infinity, NaN, "Infinity \" NaN", 1])", "it");
   auto item = python.root().items().begin();
   CHECK((*item).number() == -HUGE_VAL);
@@ -160,7 +161,7 @@ TEST_CASE("json document: equal keys are found among many", "[json]") {
 
 namespace {
 
-// What is said of a text that is no JSON; nothing when it is.
+// Returns the error for a text that is not JSON; nothing when it is.
 template <class Text>
 std::optional<std::string> refusal(Text&& text) {
   try {
@@ -216,7 +217,7 @@ TEST_CASE("json document: both parsers read the same", "[json]") {
       R"([18446744073709551615, 18446744073709551616, -9223372036854775809, 1e-400, -0, -0.0, 1E+2, 4.9e-324,
           1.7976931348623157e308, 2.2250738585072011e-308, 123456789012345678901234567890.5e-5, 0.1e1])";
   CHECK(same(numbers));
-  // Damaged texts: what one takes the other takes.
+  // Damaged texts: both readers accept the same.
   const std::string text =
       "\t{\"a\\u00e9\\n\": [1, -2.5e3, true, null, {\"\u00e9\": \"\\ud83d\\ude00\"}, [], {}],\r\n \"b\": 18446744073709551615}";
   const std::string bytes = "{}[],:\"\\ -+.eE0123456789ntfu\x7f\x80\xC3\xA9\xED\xF4\x01\n/IN";

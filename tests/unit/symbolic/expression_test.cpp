@@ -1,3 +1,4 @@
+// Symbolic expressions: parsing and printing.
 #include "symbolic/expression.h"
 
 #include <cstdlib>
@@ -102,7 +103,7 @@ TEST_CASE("sizes and comparisons are known as such", "[expression]") {
   CHECK_FALSE(Expression::parse("x.dim() <= 2").relation());
   CHECK_FALSE(Expression::parse("x is y").relation());
   CHECK(Expression::parse("2*x+1") == Expression::parse("1 + x*2"));
-  // Nothing is calculated with what need not be an integer.
+  // Values that need not be integers are not calculated with.
   const Expression f = Expression::variable("f");
   CHECK(Expression::binary("*", Expression::binary("*", f, 2), 3).text() == "f*2*3");
   CHECK(Expression::parse("s0*s1 <= 8")

@@ -1,3 +1,4 @@
+// Symbolic sizes: normal forms, ranges, assumptions, and comparison with plain integers.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -43,7 +44,7 @@ std::string normal(const std::string& text) {
   return value.text();
 }
 
-// ShapeEnv by ranges as "batch=1..64".
+// Returns a ShapeEnv with ranges such as "batch=1..64".
 ShapeEnv with(const std::vector<std::pair<std::string, Range>>& ranges) {
   ShapeEnv dimensions;
   for (const auto& [name, range] : ranges) REQUIRE(dimensions.narrow(name, range));
@@ -55,7 +56,7 @@ struct Question {
   Relation relation;
 };
 
-// "n//2 >= 3"
+// Returns a condition from text: "n//2 >= 3".
 Question question(const std::string& text) {
   static const std::vector<std::pair<std::string, Relation>> kRelations{
       {" == ", Relation::kEqual},        {" != ", Relation::kNotEqual}, {" <= ", Relation::kLessEqual},
@@ -69,7 +70,7 @@ Question question(const std::string& text) {
   return {};
 }
 
-// "yes", "no" or "unknown"
+// Returns the answer to a question: "yes", "no" or "unknown".
 std::string decided(const ShapeEnv& dimensions, const std::string& text) {
   const Question asked = question(text);
   const auto answer = dimensions.decide(asked.relation, asked.left, asked.right);
@@ -138,7 +139,7 @@ TEST_CASE("symbolic quotients are simplified where that always holds", "[symboli
   CHECK(normal("(n-n%8)//8") == "n//8");
   CHECK(normal("(n%8)//8") == "0");
   CHECK(normal("(-9223372036854775807-1)//3") == "-3074457345618258603");
-  // Both spellings of rounding up.
+  // The two spellings of rounding up.
   CHECK(normal("-(-n//8)") == "(n+7)//8");
   CHECK(ceildiv(parsed("n"), 8) == parsed("(n+7)//8"));
   CHECK(ceildiv(parsed("n*m"), parsed("m")) == parsed("n"));
@@ -180,7 +181,7 @@ TEST_CASE("texts of sizes that others write are read", "[symbolic]") {
   CHECK(normal("ModularIndexing(s0, 4, 8)") == "(s0//4)%8");
   CHECK(normal("PowByNatural(s0, 2)") == "s0**2");
   CHECK(normal("abs(n)") == "max(-n,n)");
-  // Quotients that are no integers, as long as they are rounded.
+  // Quotients that are not integers, as long as they are rounded in the end.
   CHECK(normal("math.floor(1/2*n)") == "n//2");
   CHECK(normal("math.ceil((n - 1)/2)") == "n//2");
   CHECK(normal("math.trunc(n/2)") == "max(0,n//2)+min(0,(n+1)//2)");
@@ -188,7 +189,7 @@ TEST_CASE("texts of sizes that others write are read", "[symbolic]") {
   CHECK(normal("math.floor(IntTrueDiv(n, 2))") == "n//2");
   CHECK(normal("n << 3") == "n*8");
   CHECK(normal("(n >> 3) + 1") == "n//8+1");
-  // As Python reads them.
+  // Texts as Python reads them.
   CHECK(normal("-n//2") == "-((n+1)//2)");
   CHECK(normal("-n**2") == "-n**2");
   CHECK(normal("2**3**2") == "512");
@@ -347,7 +348,7 @@ TEST_CASE("bounds of expressions", "[symbolic]") {
   CHECK(bounds(dimensions, "k*batch - k") == "0..");
   CHECK(bounds(dimensions, "k*batch - batch") == "0..");
   CHECK(bounds(dimensions, "k*k - k") == "0..");
-  // Beyond 64 bits there is no bound, and never a wrong one.
+  // Beyond 64 bits there is no bound, but never a wrong one.
   const ShapeEnv far = with({{"a", {1, kMost}}, {"b", {2, kMost}}, {"c", {kLeast, {}}}});
   CHECK(bounds(far, "a*b") == "2..");
   CHECK(bounds(far, "a*b*a*b*a*b") == "8..");
@@ -378,10 +379,10 @@ TEST_CASE("comparisons that ranges decide", "[symbolic]") {
 
 TEST_CASE("sizes as models compute them", "[symbolic]") {
   ShapeEnv dimensions = with({{"w", {1, {}}}, {"h", {1, {}}}, {"b", {1, {}}}});
-  // Convolutions and pools, one after the other.
+  // Convolutions and pools in sequence.
   CHECK(simple(dimensions, "(w + 2*1 - 1*(3 - 1) - 1)//2 + 1") == "(w+1)//2");
   CHECK(simple(dimensions, "((((w+1)//2+1)//2+1)//2+1)//2") == "(w+15)//16");
-  // Windows: padded to a multiple, cut, put together again.
+  // Windows: padded to a multiple, cut, and joined again.
   CHECK(simple(dimensions, "w + (7 - w%7)%7") == "w+(-w)%7");
   CHECK(simple(dimensions, "(w + (7 - w%7)%7)//7") == "(w+6)//7");
   CHECK(simple(dimensions, "(w + (7 - w%7)%7)%7") == "0");
@@ -413,7 +414,7 @@ TEST_CASE("what is assumed is known from then on", "[symbolic]") {
   CHECK(decided(dimensions, "x == 4") == "no");
   CHECK(decided(dimensions, "2*x != 8") == "yes");
   REQUIRE(assume(dimensions, "x > 3"));
-  CHECK(to_string(dimensions.range("x")) == "5..15");  // as it is not 4 either
+  CHECK(to_string(dimensions.range("x")) == "5..15");  // since it is not 4 either
   REQUIRE(assume(dimensions, "x//4 >= 2"));
   CHECK(to_string(dimensions.range("x")) == "8..15");
   REQUIRE(assume(dimensions, "x//4 < 3"));
@@ -466,18 +467,18 @@ TEST_CASE("dimensions that are equal to expressions", "[symbolic]") {
   REQUIRE(dimensions.narrow("u0", {6, 14}));
   CHECK(to_string(dimensions.range("n")) == "3..6");
   CHECK(decided(dimensions, "u0 == 4") == "no");
-  REQUIRE(assume(dimensions, "n == w"));  // chains of them
+  REQUIRE(assume(dimensions, "n == w"));  // chains of equalities
   CHECK(simple(dimensions, "u0") == "h*2+1");
   CHECK(to_string(dimensions.range("h")) == "4..6");
   REQUIRE(assume(dimensions, "u0 > 12"));
   CHECK(simple(dimensions, "w + u0") == "19");
   CHECK_FALSE(assume(dimensions, "h == 5"));
-  // An unnamed one gives way to one with a name, whichever comes first.
+  // An unnamed dimension is replaced by a named one, whichever comes first.
   ShapeEnv others;
   const SymInt size = others.fresh();
   REQUIRE(others.assume(Relation::kEqual, parsed("zeta"), size));
   CHECK(others.simplify(size).text() == "zeta");
-  // Not to itself.
+  // It is not replaced by itself.
   ShapeEnv self;
   REQUIRE(assume(self, "n == m*(n//2)"));
   CHECK(decided(self, "n == m*(n//2)") == "yes");
@@ -653,7 +654,7 @@ struct Case {
   std::shared_ptr<Expression> expression;
   SymInt value;
 };
-// Those that can be said: not 1//0.
+// Conditions that can be evaluated: not 1//0.
 Case random_case(Generator& generator, const std::vector<std::string>& names, int depth) {
   for (;;) {
     Case made{generator.expression(names, depth), 0};
@@ -737,7 +738,7 @@ TEST_CASE("what is said of random expressions holds for all values", "[symbolic]
       REQUIRE(dimensions.narrow(name, ranges[name]));
     }
     std::vector<Values> all = samples(ranges);
-    // What is assumed holds for one of the values at least, so it must be accepted.
+    // The assumption holds for at least one of the values, so it must be accepted.
     const Values witness = generator.one_of(all);
     std::string told;
     for (std::int64_t count = generator.number(0, 3); count > 0; --count) {
@@ -790,7 +791,7 @@ TEST_CASE("what is said of random expressions holds for all values", "[symbolic]
       }
     }
   }
-  // The questions are such that a good part of them can be answered.
+  // The questions are chosen so that a good part of them can be answered.
   CHECK(decisions > 1000);
   CHECK(simpler > 500);
 }
@@ -818,7 +819,7 @@ TEST_CASE("a size follows from another, or from several", "[symbolic]") {
       {"s", {"s*t"}, {6}, std::nullopt},
       {"s", {"s//2"}, {3}, std::nullopt},
       {"s*s", {"s*s*s"}, {8}, std::nullopt},
-      {"s", {"3*s"}, {16}, std::nullopt},  // no such program gives this
+      {"s", {"3*s"}, {16}, std::nullopt},  // no program gives this
       {"s", {"t"}, {3}, std::nullopt},
   };
   for (const auto& [size, known, actual, value] : cases) {

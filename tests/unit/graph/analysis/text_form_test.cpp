@@ -1,3 +1,4 @@
+// The text form of graphs, printed and read.
 #include "graph/analysis/text_form.h"
 #include "tests/forms/graph_text.h"
 

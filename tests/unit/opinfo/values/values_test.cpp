@@ -1,4 +1,4 @@
-// Value rules, a line a case (tests/fuzz/call_text.h).
+// Value rules, one line for each case (tests/fuzz/call_text.h).
 #include <string>
 
 #include "catch.h"
@@ -88,7 +88,7 @@ TEST_CASE("values: the same elements in other sizes and orders", "[values]") {
   };
   for (const Case& item : kCases) {
     INFO(item.call);
-    // Of a float that is a size only the rest is shown.
+    // For a float that is a size only the rest is shown.
     CHECK(values_of(item.call).starts_with(item.result));
   }
 }

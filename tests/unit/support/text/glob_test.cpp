@@ -1,3 +1,4 @@
+// Globs over paths and names.
 #include "support/text/glob.h"
 
 #include <chrono>

@@ -1,3 +1,4 @@
+// Unprintable and misleading characters are escaped, others are kept.
 #include "support/text/printable.h"
 
 #include <string>
@@ -19,7 +20,7 @@ TEST_CASE("printable: what would do something to the reader is escaped", "[print
       {"\u2066a\u2069\u200e\u200f\u061c", R"(\u2066a\u2069\u200e\u200f\u061c)"},  // isolates and marks
       {"a\u2028b\u2029c", R"(a\u2028b\u2029c)"},
       {"\ufeffx\u200by", R"(\ufeffx\u200by)"},
-      {"a\U000e0041", R"(a\U000e0041)"},  // a letter that nobody sees
+      {"a\U000e0041", R"(a\U000e0041)"},  // an invisible letter
       {"bad \xff\xfe", "bad \xEF\xBF\xBD\xEF\xBF\xBD"},
       {"over\xC0\xAFlong", "over\xEF\xBF\xBD\xEF\xBF\xBDlong"},
       {"cut \xE2\x82", "cut \xEF\xBF\xBD"},

@@ -1,3 +1,4 @@
+// Qualified names of Python.
 #include "support/text/qualified_name.h"
 
 #include <string>

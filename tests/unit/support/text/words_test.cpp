@@ -1,3 +1,4 @@
+// Lists of words in messages.
 #include "support/text/words.h"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Code in, graph out: the graphs are those of torch 2.13, but for the numbers of values and where constants
-// stand.
+// The compiler of TorchScript code: the graphs are those of torch 2.13, except for the numbers of values and
+// the places of constants.
 #include "torchscript/compiler/compiler.h"
 
 #include <cmath>
@@ -283,7 +283,7 @@ TEST_CASE("script compiler: neither inputs nor turns that leave nothing are free
 }
 
 TEST_CASE("script compiler: all functions together are limited by the code that is there") {
-  // Each calls one with many defaults: small texts, large graphs.
+  // Each function calls one with many defaults: small texts give large graphs.
   std::string arguments, functions;
   for (int i = 0; i < 2000; ++i) arguments += "a" + std::to_string(i) + ": int=1, ";
   std::string body;
@@ -335,7 +335,7 @@ def f(x: Tensor) -> List[List[float]]:
 }
 
 TEST_CASE("script compiler: time goes with the size of classes, enums and calls") {
-  constexpr int kMany = 20'000;  // compared one with another they would take many seconds
+  constexpr int kMany = 20'000;  // comparing each with all others would take many seconds
   std::string members, uses, constants, gets, arguments, keywords;
   for (int i = 0; i < kMany; ++i) {
     const std::string number = std::to_string(i);

@@ -1,4 +1,4 @@
-// Changes of lists and dicts are taken back stretch by stretch, as often as they are made.
+// The undo log: changes of lists and dicts are rolled back, one nested section after the other.
 #include "torchscript/interpreter/state/changes.h"
 #include "catch.h"
 #include "torchscript/language/types.h"
@@ -30,7 +30,7 @@ TEST_CASE("a list is as it was at each mark") {
   CHECK(list.items().size() == 4);
   changes.undo_to(inner);
   CHECK(list.items().size() == 3);
-  append(changes, list, 5);  // the inner stretch again: remembered anew
+  append(changes, list, 5);  // the inner section again: recorded anew
   changes.undo_to(inner);
   CHECK(list.items().size() == 3);
   changes.begin_stretch(outer_stretch);

@@ -28,7 +28,7 @@ using namespace fxtrace::interpreter;
 
 namespace {
 
-// Gives the graph that a case has written down.
+// Returns the graph that a case contains.
 class WrittenCode final : public torchscript::FunctionCode {
  public:
   explicit WrittenCode(std::unique_ptr<IrGraph> graph) : graph_(std::move(graph)) {}
@@ -54,7 +54,7 @@ class WrittenCode final : public torchscript::FunctionCode {
 
 constexpr std::string_view kLine = "----\n";
 
-// The upper part of a case.
+// Returns the upper part of a case.
 //
 //   // What it is about.
 //   --input x=float32[n,4]       options of a trace
@@ -92,7 +92,7 @@ class Case {
     finish_method(ir);
   }
 
-  // What the trace gives, as text.
+  // Returns the result of the trace as text.
   std::string run() {
     const auto program =
         make_program(std::make_unique<TorchScriptArchive>(unit_, modules_.at(current_)), config_.options);
@@ -190,7 +190,7 @@ class Case {
   static void set_types(IrBlock& block) {
     for (IrNode* node : block.nodes()) {
       for (IrBlock* inner : node->blocks()) set_types(*inner);
-      // LibTorch's parser, with which the cases were written, gives names to parameters alone.
+      // LibTorch's parser, with which the cases were written, names only parameters.
       for (IrValue* output : node->outputs()) output->set_name("");
       if (!node->is(Symbol::kPrimGetAttr)) continue;
       const auto* type = node->input(0)->type()->as<ClassType>();

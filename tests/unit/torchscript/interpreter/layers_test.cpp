@@ -1,4 +1,4 @@
-// The layers of the interpreter, each without those above it.
+// The layers of the interpreter, each tested without the layers above it.
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,7 +19,7 @@ using namespace fxtrace::interpreter;
 
 namespace {
 
-// A module without attributes, of which nothing is traced.
+// A module without attributes, which is not traced.
 class EmptyProgram final : public TorchScriptProgram {
  public:
   EmptyProgram()
@@ -82,7 +82,7 @@ TEST_CASE("layers: plain values are computed without a graph", "[torchscript]") 
 )");
   CHECK(evaluator.run_graph(*graph, {Value(3)}, "f").at(0).to_int() == 6);
   CHECK(evaluator.run_graph(*graph, {Value(1)}, "f").at(0).to_int() == 2);
-  // What nothing tells is refused where nothing is recorded.
+  // A value that is not known is refused where nothing is recorded.
   CHECK_THROWS_AS(evaluator.run_graph(*graph, {make_proxy(NodeRef{}, int_type())}, "f"), TraceFailure);
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("layers: values are recorded as arguments of nodes", "[torchscript]") 
   CHECK(items->items[0] == Argument(recorder.find_recorded(x)->ref.node));
   CHECK(items->items[1] == Argument(Argument::None{}));
   CHECK(node.args[1] == Argument(1));
-  // An attempt that is undone leaves nothing.
+  // An attempt that is rolled back leaves nothing.
   const auto before = tracer.graph().size();
   const Attempt attempt = recorder.begin_attempt();
   recorder.apply("operator.neg", {sum}, tensor_type(), nullptr);

@@ -1,5 +1,6 @@
-// Two TorchScript models in one process share nothing, and neither do two traces of one: each gives what it
-// gives alone, whatever was read before and is still open, and whatever it was traced with.
+// Two TorchScript models in one process share nothing, and neither do two traces of one model: each gives the
+// same result as alone, whatever models were read before and are still open, and whatever options they were
+// traced with.
 #include <algorithm>
 #include <memory>
 #include <sstream>
@@ -29,7 +30,7 @@ std::string traced(const Program& program, const TraceOptions& options) {
   return text.str();
 }
 
-// An archive with one module; `code` is the body of its forward(self, x).
+// Returns an archive with one module; `code` is the body of its forward(self, x).
 std::string model(const Folder& folder, const std::string& name, const std::string& code) {
   const std::string net =
       "class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n"
@@ -71,7 +72,7 @@ TEST_CASE("two models: operators and methods of one name", "[torchscript]") {
     alone.push_back(traced(*load(path, options), options));
     CHECK(alone.back().find("\"status\": \"failed\"") == std::string::npos);
   }
-  // All open at once, traced in another order, and each twice.
+  // All are open at once, traced in another order, and each twice.
   std::vector<std::unique_ptr<const Program>> programs;
   for (const std::string& path : paths) programs.push_back(load(path, options));
   for (const std::size_t i : {2U, 0U, 3U, 1U, 0U, 2U, 1U, 3U})
@@ -97,7 +98,7 @@ TEST_CASE("two traces: what one was made with says nothing of another", "[torchs
   sets[4].max_depth = 1;
   sets[4].limits.nodes = 8;
   std::vector<std::unique_ptr<const Program>> programs;
-  std::vector<std::vector<std::string>> alone;  // by program, by set
+  std::vector<std::vector<std::string>> alone;  // by program, then by set of options
   for (const std::string& path : paths) {
     auto& results = alone.emplace_back();
     for (const TraceOptions& options : sets) results.push_back(traced(*load(path, options), options));

@@ -1,3 +1,4 @@
+// TorchScript IR: blocks, values, uses, and edits.
 #include "torchscript/ir/ir.h"
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+// The parser of TorchScript code.
 #include "torchscript/language/parser.h"
 
 #include "catch.h"
@@ -6,7 +7,7 @@
 namespace fxtrace::torchscript {
 namespace {
 
-// Trees in parentheses.
+// Returns trees in parentheses.
 std::string shape(const Tree& tree) {
   std::string text;
   if (tree.is(Syntax::kBinary) || tree.is(Syntax::kUnary)) text = to_text(tree.token);

@@ -1,4 +1,4 @@
-// Types of TorchScript: their texts are those that torch 2.13 gives.
+// Types of TorchScript: their texts are those of torch 2.13.
 #include "torchscript/language/types.h"
 
 #include "catch.h"

@@ -1,3 +1,4 @@
+// Operators of TorchScript on plain values.
 #include "torchscript/operators/plain_operators.h"
 
 #include <limits>

@@ -1,3 +1,4 @@
+// Values of TorchScript: numbers, lists, dicts, and their equality.
 #include "torchscript/values/value.h"
 
 #include <cmath>
@@ -101,7 +102,7 @@ TEST_CASE("values: dicts keep the order of their keys") {
   CHECK(dict->size() == 999);
   for (int i = 1; i < 1000; ++i) REQUIRE(dict->find(i) != nullptr);
   CHECK(dict->find(0) == nullptr);
-  CHECK(dict->find(1.0) == nullptr);  // another kind
+  CHECK(dict->find(1.0) == nullptr);  // a key of another type
   CHECK(dict->find(make_int_list({})) == nullptr);
   CHECK_THROWS_AS(dict->set(make_int_list({}), 1), Error);
   const auto copy = dict->copy();

@@ -1,3 +1,4 @@
+// Recorded calls: finds the operations of one call of a function by their stacks, and makes one node of them.
 #include "trace/modules/recorded_calls.h"
 
 #include <cstdint>
@@ -21,8 +22,8 @@ struct Folded {
   std::vector<Diagnostic> messages;
 };
 
-// The graph after its calls were found.  `stacks`: frames without the tracer's for each node that has any,
-// in order, as "f:6 forward:11"; "-" for none.
+// Returns the graph after its calls were found.  `stacks`: for each node that has any, in order, the frames
+// without the tracer's, as "f:6 forward:11"; "-" for none.
 Folded fold(const std::string& text, const std::vector<std::string>& stacks, const char* rule = "pkg.rope.*",
             const std::string& file = "/x/pkg/rope.py") {
   FakeModules program;
@@ -91,7 +92,7 @@ TEST_CASE("operations of one call become one node", "[recorded_calls]") {
 %relu = call_function[aten.relu.default](%f)
 %output = output[output](%relu)
 )");
-  // The innermost of several by a rule for it alone.
+  // The innermost of several calls, by a rule for it alone.
   const Folded inner = fold(kRotate, {"f:6 forward:11", "g:3 f:7 forward:11", "forward:12"}, "pkg.rope.g");
   CHECK(inner.graph.find("%g = call_function[pkg.rope.g](%mul, %x)") != std::string::npos);
 }
@@ -187,8 +188,8 @@ TEST_CASE("what may be of several calls stays", "[recorded_calls]") {
 
 namespace {
 
-// Steps that torch.export recorded, each of the one before, with their stacks: "f:8:4 forward:11:8" has
-// columns, and the text of a function's line is texts[line].
+// Steps that torch.export recorded, each using the one before, with their stacks: "f:8:4 forward:11:8" has
+// columns, and texts[line] is the text of a function's line.
 std::vector<std::vector<std::size_t>> found_calls(const std::vector<std::string>& stacks,
                                                   const std::map<std::int64_t, std::string>& texts,
                                                   bool are_independent,
@@ -237,19 +238,19 @@ TEST_CASE("columns and texts of lines tell calls apart", "[recorded_calls]") {
                                                      {8, "return a, b"},
                                                      {9, "return x.sin()"},
                                                      {10, "if x: y = x.cos()"}};
-  // f(f(x)), where the second runs a later part.
+  // f(f(x)), where the second call runs a later part.
   CHECK(found_calls({"f:6:4 forward:11:10", "f:7:4 forward:11:8"}, texts, false) == Calls{{0}, {1}});
   CHECK(found_calls({"f:6:4 forward:11:8", "f:7:4 forward:11:8"}, texts, false) == Calls{{0, 1}});
-  // Lines that follow one another belong together, even if they have nothing in common; ...
+  // Consecutive lines belong together, even if they have nothing in common; ...
   CHECK(found_calls({"f:6:4 forward:11:8", "f:7:4 forward:11:8"}, texts, true) == Calls{{0, 1}});
-  // ... what may be another branch does not, nor what stands behind the end.
+  // ... a line that may be in another branch does not, nor does code behind the end.
   std::vector<Diagnostic> messages;
   CHECK(found_calls({"f:10:4 forward:11:8", "f:11:4 forward:11:8"}, texts, true, &messages).empty());
   CHECK(messages.size() == 1);
   CHECK(found_calls({"f:9:4 forward:11:8", "f:10:4 forward:11:8"}, texts, false, &messages).empty());
   CHECK(messages.size() == 1);
   CHECK(found_calls({"f:6:4 forward:11:8", "f:8:4 forward:11:8"}, texts, true).empty());
-  // Of a step of which nothing is known it is not certain on which side of the call it stands.
+  // For a step without a stack it is not certain on which side of the call it is.
   CHECK(found_calls({"", "f:6:4 forward:11:8", "forward:12:8"}, texts, false, &messages).empty());
   REQUIRE(messages.size() == 1);
   CHECK(messages[0].text().ends_with(

@@ -1,3 +1,4 @@
+// Conditions of a graph: equivalent ones are recognised, and values are found that code may have written.
 #include "trace/options/condition.h"
 
 #include <string>
@@ -56,13 +57,13 @@ TEST_CASE("A value is as it was made where nothing writes what it is made of") {
   CHECK(is_kept("  %y = call_function[aten.add.Tensor](%x, %t) -> Tensor\n"));
   CHECK(is_kept("  %y = call_function[aten.add_.Tensor](%x, 1) -> Tensor\n"));
   CHECK(is_kept("  %y = call_function[builtins.int](%v) -> int\n"));
-  // By whatever name.
+  // By any of its names.
   CHECK_FALSE(is_kept("  %y = call_function[aten.add_.Tensor](%t, 1) -> Tensor\n"));
   CHECK_FALSE(is_kept("  %y = call_function[aten.add_.Tensor](%v, 1) -> Tensor\n"));
   CHECK_FALSE(
       is_kept("  %w = call_function[aten.expand_as.default](%v, %x) -> Tensor\n"
               "  %y = call_function[aten.mul_.Tensor](%w, %x) -> Tensor\n"));
-  // What may write it.
+  // Code that may write it.
   CHECK_FALSE(is_kept("  %y = call_module[layer](%t) -> Tensor\n"));
   CHECK_FALSE(is_kept("  %y = call_function[pkg.own.default](%t) -> Tensor\n"));
   CHECK_FALSE(is_kept("  %y = call_function[builtins.list]([%t]) -> List[Tensor]\n"));

@@ -1,3 +1,4 @@
+// Configurations from JSON and from the command line.
 #include "trace/options/config.h"
 
 #include <algorithm>
@@ -137,7 +138,7 @@ TEST_CASE("config: dummy inputs and dimensions", "[config]") {
   CHECK(options_json(config) == json);
   CHECK(options_json(read(json)) == json);
 
-  // What the command line adds replaces an input, and narrows a dimension.
+  // The command line adds options: an input is replaced, a dimension narrowed.
   Config more = config;
   read_config(R"({"input": {"x": "int8[1]"}, "dim": {"batch": "..8", "seq": "..16"}})", "c.json", more);
   const auto options = nlohmann::json::parse(options_json(more));
@@ -193,7 +194,8 @@ TEST_CASE("config: errors have a place", "[config]") {
     CHECK_THAT(error_of(text), ContainsSubstring(message));
   }
   CHECK_THAT(error_of(std::string(1'000'000, '[')), ContainsSubstring("c.json:1:33: nested too deeply"));
-  // Values have less room, so that a result's options, which say more around them, are read again.
+  // Values may be nested less deeply than a document, so that a result, which nests the options deeper, can
+  // be read again.
   const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   for (const auto& [before, after] :
        {std::pair("{\"rules\": [{\"where\": {\"a\": ", "}}]}"), std::pair("{\"concrete\": {\"x\": ", "}}")}) {

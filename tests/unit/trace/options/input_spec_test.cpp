@@ -1,3 +1,4 @@
+// Specifications of inputs (--input), dimensions (--dim) and fixed arguments (--concrete).
 #include "trace/options/input_spec.h"
 
 #include <functional>
@@ -168,7 +169,7 @@ TEST_CASE("dimensions: of the specs, with their ranges", "[input_spec]") {
   ShapeEnv dimensions = make_dimensions(options);
   CHECK(dimensions.range("batch") == Range{1, 8});
   CHECK(dimensions.range("seq") == Range{0, std::nullopt});
-  CHECK_FALSE(dimensions.fresh().text() == "u0");  // the user has that name
+  CHECK_FALSE(dimensions.fresh().text() == "u0");  // the user has a dimension of that name
 
   options.dimensions.push_back(range("batch", 9, std::nullopt));
   CHECK(error_of([&] { make_dimensions(options); }) ==
@@ -196,7 +197,7 @@ TEST_CASE("input choice: fixed, remaining or default", "[input_choice]") {
     const InputChoice choice(options, names, fail);
     const auto flag = choice.decide("flag");
     CHECK(flag.kind == Kind::kFixed);
-    CHECK(*flag.value == Argument(true));  // the last counts
+    CHECK(*flag.value == Argument(true));  // the last one counts
     CHECK(choice.decide("mask").kind == Kind::kRemains);
     CHECK(choice.decide("mask").named);
     CHECK(choice.decide("state").kind == Kind::kRemains);

@@ -1,3 +1,4 @@
+// The search for graphs: modules that fail become leaves, and their children get graphs.
 #include "trace/search/trace.h"
 
 #include <functional>
@@ -52,7 +53,7 @@ TEST_CASE("every child of a failed module has a graph, leaves a stub", "[trace]"
   CHECK(graphs(collection) == Strings{"", "linear", "own", "list.0", "list.1"});
   CHECK(nodes(collection.graphs[0]) == Strings{"x", "flag", "root", "output"});
   CHECK(nodes(collection.graphs[1]) == Strings{"x", "flag", "linear", "output"});
-  CHECK(nodes(collection.graphs[2]) == Strings{"x", "flag", "output"});  // traced, and has no failure
+  CHECK(nodes(collection.graphs[2]) == Strings{"x", "flag", "output"});  // it was traced without a failure
   CHECK(nodes(collection.graphs[3]) == Strings{"x", "flag", "list_0", "output"});
   Strings status;
   for (const auto& module : collection.modules) status.emplace_back(to_string(module.status));

@@ -1,4 +1,4 @@
-// What is recorded, and what is left of it when calls fail: a program of a few lines drives the tracer.
+// The tracer: recorded nodes, and what remains of them when calls fail; a program of a few lines drives it.
 #include "trace/tracer/graph_tracer.h"
 
 #include <functional>
@@ -67,7 +67,7 @@ class Recording {
 
 [[noreturn]] void fail() { throw TraceFailure(Failure{}); }
 
-// As print_graph(), with the subgraphs below.
+// Returns print_graph(), with the subgraphs below.
 std::string text(const ModuleGraph& graph) {
   std::string result = print_graph(graph.graph);
   for (const Subgraph& subgraph : graph.subgraphs) result += subgraph.name + ":\n" + text(subgraph.graph);
@@ -115,7 +115,7 @@ TEST_CASE("graph tracer: a call that fails leaves nothing", "[trace]") {
   CHECK_FALSE(r.tracer().stale());
   CHECK(r.tracer().inlined().empty());
   r.tracer().constant(&made, constant, std::nullopt);
-  CHECK(made == 3);  // made again
+  CHECK(made == 3);  // it is made again
   const NodeId sum = r.call("aten.add.Tensor", {r.x, r.weight("a")});
   r.tracer().output(sum, {});
   const ModuleGraph graph = r.take_result();

@@ -1,3 +1,4 @@
+// Leaf rules: which modules are leaves, and rules that match nothing.
 #include "trace/tracer/leaf_rules.h"
 
 #include <chrono>
@@ -124,7 +125,7 @@ TEST_CASE("leaf rules: depth", "[leaf_rules]") {
   const FakeModules program = sample();
   TraceOptions options = with_rules({"!@encoder"}, false);
   options.max_depth = 1;
-  // Children of containers are called directly, so they are cut off in the container's place.
+  // Children of containers are called directly, so they become leaves in place of the container.
   CHECK(
       leaves(program, options) ==
       "encoder encoder.layers.0 encoder.layers.0.fc encoder.layers.1 encoder.layers.1.fc stem stem.0 stem.1 fused "
@@ -146,18 +147,18 @@ TEST_CASE("leaf rules: the rule that decided", "[leaf_rules]") {
   REQUIRE(unmatched.size() == 2);
   CHECK(unmatched[0].text() == "rule 'pkg.None' matched nothing");
   CHECK(unmatched[1].text() == "rule '@stem.9' matched nothing; '@stem.0' would match");
-  // A rule that is overruled everywhere has still matched.
+  // A rule that others override everywhere has still matched.
   CHECK(LeafRules(with_rules({"@stem.0", "torch.nn.Conv2d"}), program).unmatched().empty());
 }
 
 TEST_CASE("leaf rules: what would have matched", "[leaf_rules]") {
   const std::pair<const char*, const char*> cases[] = {
       {"Conv2D", "Conv2d"},                             // misspelt
-      {"fc", "@fc"},                                    // the end of paths
+      {"fc", "@fc"},                                    // the end of a path
       {"torch.nn.Conv2D", "torch.nn.Conv2d"},           //
       {"nn.Conv2d", "**.nn.Conv2d"},                    //
       {"stem.0", "@stem.0"},                            // a path
-      {"layers.0.fc", "@**.layers.0.fc"},               // its end
+      {"layers.0.fc", "@**.layers.0.fc"},               // the end of a path
       {"@layers.0.fc", "@**.layers.0.fc"},              //
       {"@torch.nn.Conv2d", "torch.nn.Conv2d"},          // a type
       {"@Conv2d", "Conv2d"},                            //
@@ -189,7 +190,7 @@ TEST_CASE("leaf rules: a bare name is the last part of names where it is none as
   CHECK(leaf("[LM]ayer") == leaf("pkg.Layer"));
   CHECK(leaf("@0") == "encoder.layers.0 stem.0");
   CHECK(leaf("Linear@encoder.**") == "encoder.layers.0.fc encoder.layers.1.fc");
-  // As it stands.
+  // Unchanged.
   CHECK(leaf("@fc") == "fc");
   CHECK(leaf("@stem") == "stem");
   CHECK(leaf("Block") == "fc");

@@ -1,3 +1,4 @@
+// The writer of Python code for torch.fx.
 #include "writers/graphs/fx_writer.h"
 
 #include <cmath>
@@ -31,7 +32,7 @@ GraphCollection collection_of(ModuleGraph graph) {
   return collection;
 }
 
-// The lines behind "def forward", without their indentation, up to the end of the class.
+// Returns the lines behind "def forward", without their indentation, up to the end of the class.
 std::string forward_of(const std::string& text, const std::string& type = "pkg.Net") {
   const std::string source = source_of(collection_of(module_graph("", type, text)));
   const auto start = source.find("    def forward");
@@ -160,7 +161,7 @@ TEST_CASE("a file of all that an archive has", "[fx_writer]") {
   const std::string source = source_of(sample_collection());
   CHECK(source == source_of(sample_collection()));
   CHECK(source.starts_with(R"("""Graphs of a model as torch.fx's own code, written by fxtrace )"));
-  // What the model's file is called must not stand in the first two lines, where it could name an encoding.
+  // The name of the model's file must not be in the first two lines, where it could declare an encoding.
   CHECK(contains(source,
                  "\"\"\"\n\n# Model: model.pt, TorchScript\n# Type: pkg.Net, method forward\n\n"
                  "import zipfile\n\nimport torch\n\n\ndef _value("));
@@ -251,7 +252,7 @@ TEST_CASE("what exported programs add to a file", "[fx_writer]") {
     def false_graph_0(self, y):
         return y
 )"));
-  // A constant whose values are not here is the model's.
+  // A constant whose values are not in the collection is taken from the model.
   auto large = exported_collection();
   large.graphs[0].constants[0].second.data.reset();
   CHECK(contains(
@@ -371,7 +372,7 @@ raise NotImplementedError("node output: \"higher_order.a b\" is not a function t
   CHECK(contains(source, "# (root): os\\nimport x.class\nclass Graph(torch.nn.Module):\n"));
   CHECK(contains(
       source,
-      "\ndef builtins_eval_x(*args, **kwargs):\n    raise NotImplementedError(\"builtins.eval\\\\x is no "));
+      "\ndef builtins_eval_x(*args, **kwargs):\n    raise NotImplementedError(\"builtins.eval\\\\x is not "));
 }
 
 TEST_CASE("operators that do more than compute need a word, or raise", "[fx_writer]") {

@@ -1,3 +1,4 @@
+// The writer of collections as JSON.
 #include "writers/graphs/json_writer.h"
 
 #include <cmath>
@@ -30,7 +31,7 @@ nlohmann::ordered_json parsed(const GraphCollection& collection) {
   return nlohmann::ordered_json::parse(json_text(collection));
 }
 
-// The text between `key": ` and the end of a document that holds one argument.
+// Returns the text between `key": ` and the end of a document that holds one argument.
 std::string argument_text(const Argument& argument) {
   GraphCollection collection;
   collection.graphs.emplace_back();

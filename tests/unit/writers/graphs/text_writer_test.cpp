@@ -1,3 +1,4 @@
+// The writer of graphs as text.
 #include "writers/graphs/text_writer.h"
 
 #include <sstream>

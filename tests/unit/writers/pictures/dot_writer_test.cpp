@@ -1,3 +1,4 @@
+// The writer of pictures as DOT.
 #include "writers/pictures/dot_writer.h"
 
 #include <sstream>
@@ -21,7 +22,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// The text of the cluster with this label, its own clusters included.
+// Returns the text of the cluster with this label, including its own clusters.
 std::string cluster(const std::string& dot, const std::string& label) {
   const auto found = dot.find("label=<<B>" + label + "</B>");
   REQUIRE(found != std::string::npos);
@@ -31,7 +32,7 @@ std::string cluster(const std::string& dot, const std::string& label) {
   return dot.substr(open, dot.find(close, open) - open);
 }
 
-// The line that defines the node whose name and opcode stand in its tool tip.
+// Returns the line that defines the node with this name and opcode in its tooltip.
 std::string node_line(const std::string& dot, const std::string& start) {
   const auto found = dot.find("tooltip=\"" + start);
   REQUIRE(found != std::string::npos);
@@ -187,7 +188,7 @@ TEST_CASE("parameters of called modules stand in their boxes", "[dot_writer]") {
   CHECK(label.find("weight") < label.find("bias"));
   CHECK(label.find("scale") == std::string::npos);
 
-  // Under a shared module's later name the same; of many the first.
+  // A shared module is shown under its later name, too; of several modules the first.
   for (int i = 0; i < 20; ++i) {
     ParameterRecord& record = collection.parameters.emplace_back();
     record.name = "b.w" + std::to_string(i);

@@ -1,3 +1,4 @@
+// The data of the HTML page.
 #include "writers/pictures/html_writer.h"
 
 #include <fstream>
@@ -37,12 +38,12 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-// The text that a column of texts has for the item.
+// Returns the item's text in a column of texts.
 std::string text_of(const Json& data, const char* column, std::size_t item) {
   return data["texts"][data[column][item].get<std::size_t>()];
 }
 
-// The first item with that title.
+// Returns the first item with that title.
 std::size_t item_of(const Json& data, const std::string& title) {
   for (std::size_t i = 0; i < data["title"].size(); ++i) {
     if (text_of(data, "title", i) == title) return i;
@@ -90,7 +91,7 @@ TEST_CASE("an HTML page holds what pictures show", "[html_writer]") {
     INFO(column);
     CHECK(data[column].size() == items);
   }
-  // Boxes stand before what is in them.
+  // A box comes before its content.
   CHECK(data["depth"][0] == 0);
   for (std::size_t i = 1; i < items; ++i)
     CHECK(data["depth"][i].get<int>() <= data["depth"][i - 1].get<int>() + 1);
@@ -100,7 +101,7 @@ TEST_CASE("an HTML page holds what pictures show", "[html_writer]") {
   CHECK(text_of(data, "name", mul) == "mul");
   const std::size_t x = item_of(data, "x");
   CHECK(data["inputs"][mul] == Json::array({mul - x}));
-  // Arguments by the names of the schema, as links and as texts.
+  // Arguments have the names of the schema, and are links and texts.
   const Json& arguments = data["arguments"][mul];
   REQUIRE(arguments.size() == 2);
   CHECK(data["texts"][arguments[0][0].get<std::size_t>()] == "self");
@@ -163,7 +164,7 @@ TEST_CASE("an HTML page keeps long texts short", "[html_writer]") {
 TEST_CASE("html: the page knows every kind of box and node", "[html_writer]") {
   std::ifstream file(FXTRACE_SOURCE_DIR "/web/src/data.js");
   const std::string script{std::istreambuf_iterator<char>(file), {}};
-  // "export const Kind = { graph: 0, ... };", all of them in the order of the enumeration.
+  // Checks "export const Kind = { graph: 0, ... };": all kinds, in the order of the enumeration.
   const auto numbers = [&](const std::string& name, const std::vector<std::string>& names) {
     std::string line = "export const " + name + " = {";
     for (std::size_t i = 0; i < names.size(); ++i)

@@ -1,3 +1,4 @@
+// The writer of pictures as Mermaid flowcharts.
 #include "writers/pictures/mermaid_writer.h"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ Graph::NodeSpec call_of_method(const std::string& name, NodeId object) {
   return spec;
 }
 
-// A line of the flowchart is one of these, whatever the names are.  Labels hold no quote.
+// Every line of the flowchart has one of these forms, whatever the names are.  Labels contain no quote.
 const std::vector<std::regex>& line_forms() {
   static const std::vector<std::regex> forms = [] {
     std::vector<std::regex> list;
@@ -110,7 +111,7 @@ TEST_CASE("a collection as Mermaid", "[mermaid_writer]") {
   CHECK(contains(diagram, "title: \"Net, model.pt\"\n"));
   CHECK(contains(diagram, "<b>graph of the root</b>"));
   CHECK(contains(diagram, "<b>graph of b.l</b>"));
-  // The box of a module, with what it calls and without a plain attribute.
+  // The box of a module, with its calls and without a plain attribute.
   CHECK(std::regex_search(diagram,
                           std::regex(R"re(subgraph b\d+\["<div><b>a</b>#160;#160;<small>Sub</small>)re")));
   CHECK(contains(diagram, "<b>l</b>#160;#160;<small>Linear #160;4 \u2192 4</small>"));

@@ -1,3 +1,4 @@
+// The writer of graphs for Model Explorer.
 #include "writers/pictures/model_explorer_writer.h"
 
 #include <algorithm>
@@ -44,7 +45,7 @@ std::vector<std::string> ids(const Json& graphs) {
   return found;
 }
 
-// What Model Explorer needs of every graph.
+// Checks what Model Explorer requires of every graph.
 void check_graphs(const Json& document) {
   std::set<std::string> all;
   for (const std::string& id : ids(document.at("graphs"))) CHECK(all.insert(id).second);
@@ -115,7 +116,7 @@ TEST_CASE("bodies for Model Explorer", "[model_explorer_writer]") {
   CHECK(ids(graphs) == std::vector<std::string>{"(root)", "(root)/true_graph_0",
                                                 "(root)/true_graph_0/body_graph_0", "(root)/false_graph_0"});
   CHECK(node_of(graphs[0], "cond").at("namespace") == "a (Gate)");
-  // Both operators that run it are in `a`, so that is around all of it.
+  // Both operators that run it are in `a`, so `a` is around all of it.
   CHECK(node_of(graphs[1], "y").at("namespace") == "");
   CHECK(node_of(graphs[1], "map_impl").at("namespace") == "inner (Part)");
   CHECK(node_of(graphs[2], "sin").at("namespace") == "");
@@ -144,7 +145,7 @@ TEST_CASE("each call of a module is a group", "[model_explorer_writer]") {
       %output = output[output](%neg_1))");
   root.execution->module_forward_order = {"",         "blocks.0",   "blocks.0.l",    "blocks.0.a\\.b",
                                           "blocks.0", "blocks.0.l", "blocks.0.a\\.b"};
-  // The text has no calls: what the last two nodes are in is called again.
+  // The text has no calls: the module of the last two nodes is called again.
   Graph again;
   std::map<std::string, NodeId> made;
   for (const NodeId id : root.graph.order()) {
