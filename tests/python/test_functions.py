@@ -1,4 +1,4 @@
-"""Functions that stay one call: those that torch has."""
+"""Tests functions that stay one call, and how graph modules resolve functions of torch and of the model."""
 
 import copy
 import functools

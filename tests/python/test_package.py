@@ -1,4 +1,4 @@
-"""The Python package as its users have it: trace, load, look around, display; and that it is typed.
+"""Tests the Python package as users see it: trace, load, access, display, and its type annotations.
 
 Graphs as torch.fx modules are in test_package_modules.py, and wherever harness.rebuild is.
 """

@@ -1,4 +1,4 @@
-"""The functions of the package: which there are, what their help says, summaries, catalogs, and models that torch has in memory."""
+"""Tests the functions of the package: their list, their help, summaries, catalogs, and models in torch's memory."""
 
 import copy
 import inspect

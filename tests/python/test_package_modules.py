@@ -1,4 +1,4 @@
-"""Collection.graph_module: graphs as torch.fx modules that run, from files and from models in memory.
+"""Tests Collection.graph_module: graphs as torch.fx modules that run, from files and from models in memory.
 
 That graphs mean what their models mean is tested wherever harness.rebuild is; here is how users get and use them.
 """

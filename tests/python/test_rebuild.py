@@ -1,4 +1,4 @@
-"""Graph.graph_module itself, on collections written by hand for a model that is made here; needs no fxtrace."""
+"""Tests Graph.graph_module on handwritten collections for a model that is made here; it does not need fxtrace."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""graph_module() is called as the model's own forward."""
+"""Tests that the result of graph_module() is called in the same way as the model's own forward."""
 
 import collections
 import copy
