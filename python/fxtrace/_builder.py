@@ -45,8 +45,8 @@ class Builder:
 
     def build(self, graph: GraphData, kind: type[fx.GraphModule] = fx.GraphModule) -> fx.GraphModule:
         self.graph = graph
-        self._attributes: dict[str, Any] = {}  # by the name that fx sees
-        self._seen_as: dict[str, str] = {}  # that name: what it stands for
+        self._attributes: dict[str, Any] = {}  # values by their names in the graph module
+        self._seen_as: dict[str, str] = {}  # qualified names by these names
         self._new = fx.Graph()
         self._nodes: dict[str, fx.Node] = {}
         types = graph.collection.modules if graph.collection is not None else ()

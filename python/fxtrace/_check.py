@@ -71,7 +71,7 @@ class CheckReport:
     """The result of a check: true if every offence against a rule of severity "error" is known."""
 
     file: str
-    path: str  # as it was given
+    path: str  # the path as it was given
     holds: bool
     errors: int
     warnings: int

@@ -206,8 +206,8 @@ class Leaf:
     def build(self) -> fx.GraphModule:
         """Build the module for a call with these arguments."""
         self._new = fx.Graph()
-        self._values: dict[fx.Node, Any] = {}  # by the program's node
-        self._attributes: dict[str, Any] = {}  # by the name in the module
+        self._values: dict[fx.Node, Any] = {}  # values by the program's node
+        self._attributes: dict[str, Any] = {}  # values by their names in the module
         self._names: dict[str, str] = {}  # names in the program by name in the module
         self._bind()
         for node in self.nodes:

@@ -36,7 +36,7 @@ class ModuleStacks:
         self._types = types
         self._calls: dict[tuple[str, str, int], _Call] = {}
         self._running: list[tuple[_Call, str]] = []  # calls with their keys
-        self._entered: Counter[str] = Counter()  # by path
+        self._entered: Counter[str] = Counter()  # the number of entries by path
         latest: dict[str, _Call] = {}
         numbers: Counter[tuple[str, str]] = Counter()
         for path, method in _begun(graph):

@@ -80,7 +80,7 @@ class Verification:
     against: str | None  # file of the other model
     equal: bool
     verdict: str  # "equal", "not equal", "cannot tell" or "not verified"
-    why: str | None  # with the latter two: the values that were not compared
+    why: str | None  # the values that were not compared, for the last two verdicts
     runs: int
     sizes: tuple[str, ...]  # for each run: "batch=3"
     inputs: tuple[str, ...]  # for each run: "random", "sample" or "file"

@@ -30,7 +30,7 @@ class FailureGroup:
 class Trial:
     """Options that were tried in addition to the given ones, and the modules that failed with them."""
 
-    options: tuple[str, ...]  # as on a command line, quoted for a shell
+    options: tuple[str, ...]  # words of a command line, quoted for a shell
     failed: tuple[str, ...]
     nodes: int
 
