@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The models that bench/run measures: `models.py NAME FOLDER` writes NAME.pt, NAME.pt2 and, for what replays a graph,
-NAME.check with inputs and what the model makes of them."""
+"""Makes the models that bench/run measures: `models.py NAME FOLDER` writes NAME.pt, NAME.pt2 and NAME.check, which has inputs and
+the model's results, to check tools that run a graph."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-// Netron's own reader, without its page: node netron.mjs FOLDER_OF_NETRON MODEL, as a line how many nodes it found.
+// Runs Netron's own reader without its page and prints the number of nodes: node netron.mjs FOLDER_OF_NETRON MODEL.
 import * as fs from 'fs';
 import * as path from 'path';
 import { pathToFileURL } from 'url';

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""One job of what bench/run measures fxtrace against: `peers.py JOB NAME FOLDER [--replay]` on FOLDER/NAME.pt and .pt2.
-With --replay what it made is run on FOLDER/NAME.check's inputs: "exact" or "wrong" on stdout, or "no graph that runs"."""
+"""Runs one tool that bench/run compares with fxtrace, on FOLDER/NAME.pt and .pt2: `peers.py JOB NAME FOLDER [--replay]`.
+With --replay its graph is run on FOLDER/NAME.check's inputs; stdout has "exact", "wrong" or "no graph that runs"."""
 
 import importlib.util
 import os

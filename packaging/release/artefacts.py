@@ -1,4 +1,4 @@
-"""Puts together what is in dist/: wheels, static programs, Debian packages, sources, an SBOM, checksums."""
+"""Makes the files of a release in dist/: wheels, static programs, Debian packages, sources, an SBOM, checksums."""
 
 from __future__ import annotations
 

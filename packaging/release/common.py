@@ -1,4 +1,4 @@
-"""What the parts of a release share: the folders, what is pinned, and how commands are run."""
+"""Provides what the scripts of a release share: the folders, the pinned versions, and functions that run commands."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-WORK = ROOT / "build" / "release-files"  # what may be thrown away
-TOOLS = WORK / "tools"  # the Python that has the compiler and what packs wheels
+WORK = ROOT / "build" / "release-files"  # files that may be deleted
+TOOLS = WORK / "tools"  # the Python with the compiler and the packages that make wheels
 PINNED = json.loads((Path(__file__).parent / "pinned.json").read_text())
 
 
 class Failure(Exception):
-    """The release cannot be made: says what is wrong and what to do."""
+    """The release cannot be made; the message says what is wrong and what to do."""
 
 
 def say(text: str) -> None:

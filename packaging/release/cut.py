@@ -1,4 +1,4 @@
-"""Makes what stands under Unreleased in the changelog a version."""
+"""Cuts a version: turns the section Unreleased of the changelog into one, and updates the version elsewhere."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pathlib import Path
 from common import ROOT, Failure, run, say
 
 
-# Where the version is said besides, in examples and in what tests compare with; what was measured keeps the version that it was
-# measured with.
+# Other files that contain the version, in examples and in expected outputs; measurements keep the version that was measured.
 SAY_IT = ["README.md", "docs", ":!docs/reference/benchmarks.md", "examples", "tests/golden", "tests/golden_documents"]
 
 

@@ -1,4 +1,4 @@
-"""Builds the libraries that fxtrace uses, from Debian's sources, as static libraries for a target."""
+"""Builds the libraries that fxtrace uses as static libraries for a target, from Debian's sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SOURCES = WORK / "sources"
 
 
 def apt_options() -> list[str]:
-    """A configuration of apt's own that knows the sources of what this system has packages of; nothing of the system changes."""
+    """Return options for apt: a separate configuration with the source packages of this system, which leaves the system unchanged."""
     folder = WORK / "apt"
     parts = folder / "sources.list.d"
     (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)

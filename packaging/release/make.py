@@ -1,4 +1,4 @@
-"""scripts/release: see its head."""
+"""Makes a release or cuts a version; scripts/release runs it, and its first lines describe the options."""
 
 from __future__ import annotations
 

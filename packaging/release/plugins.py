@@ -1,7 +1,7 @@
 """Builds the plugins that run models with LibTorch, one for each version of torch, from its headers.
 
-They are compiled against the headers of GNU's C++ library, which torch is built with, and are linked to stubs that have nothing but
-the names of the libraries: what a plugin uses is found in those that the process has loaded when it is opened.
+They are compiled against the headers of GNU's C++ library, which torch is built with, and linked to stubs that contain nothing but
+the names of the libraries: the symbols of a plugin are found in the libraries that the process has loaded when it opens the plugin.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import libraries
 import torch_headers
 from common import PINNED, ROOT, WORK, Failure, Made, run, unpack_package
 
-# What a plugin is loaded into; of these the system of the oldest glibc that wheels of torch run on has the last two.
+# Libraries of the process that loads a plugin; the last two are the system's, even on the oldest glibc that torch's wheels run on.
 LIBRARIES = ["libtorch_cpu.so", "libc10.so", "libstdc++.so.6", "libgcc_s.so.1"]
-# What the library of GCC 8 has, which is the oldest beside glibc 2.28.
+# The newest symbol versions of GCC 8's library, the oldest that is used with glibc 2.28.
 NEWEST = {"GLIBCXX": (3, 4, 25), "CXXABI": (1, 3, 11), "GLIBC": (2, 28)}
 
 

@@ -1,4 +1,4 @@
-"""Builds the program for a target."""
+"""Builds the program fxtrace for a target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import libraries
 import plugins
 from common import PINNED, ROOT, WORK, run
 
-# Compiled for size: what runs once for a command, or not where graphs are made.
+# Libraries that are compiled for size: their code runs once for a command, or is not used to make graphs.
 SMALL = ["app", "catalog", "compare", "convert", "costs", "opinfo", "pictures", "rules", "security", "summaries", "verify"]
 
 

@@ -1,4 +1,4 @@
-"""Gets the headers of a torch that pip finds, without the rest of its wheel where the server sends parts of files."""
+"""Downloads the headers of a torch version that pip finds; only these, if the server supports requests for parts of a file."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""scripts/release --test: tries what is in dist/ in bare systems, and prints which artefact works where.
+"""Tests the files in dist/ in minimal systems, and prints which artefact works where; scripts/release --test runs it.
 
-What is traced is held against a build for this machine, byte by byte.  Needs root, for the bare systems are changed into.
+Traces are compared byte by byte with those of a build for this machine.  It needs root, because it uses chroot for these systems.
 """
 
 from __future__ import annotations

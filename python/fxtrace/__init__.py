@@ -1,4 +1,4 @@
-"""torch.fx graphs of TorchScript archives and exported programs, as the program fxtrace traces them.
+"""Trace TorchScript archives and exported programs into torch.fx graphs with the program fxtrace.
 
 collection = fxtrace.trace("model.pt2")
 for node in collection.root:
@@ -169,7 +169,7 @@ __all__ = [
     "why",
 ]
 
-_LATER = {  # imported when one of them is asked for: data classes take time to make
+_LATER = {  # imported when the first of its names is used: data classes take time to create
     "_catalog": ("catalog",),
     "_check": ("CheckedRule", "CheckReport", "GoneOffence", "Offence", "OffencePlace", "check"),
     "_convert": ("CannotConvert", "convert"),
@@ -199,7 +199,7 @@ _LATER = {  # imported when one of them is asked for: data classes take time to 
 _MODULES = {name: module for module, names in _LATER.items() for name in names}
 
 for _name in __all__:
-    if hasattr(globals().get(_name), "__module__"):  # where users find it
+    if hasattr(globals().get(_name), "__module__"):  # the public place of the name
         globals()[_name].__module__ = __name__
 del _name
 
@@ -210,7 +210,7 @@ def __getattr__(name: str) -> Any:
 
         try:
             return version("fxtrace")
-        except PackageNotFoundError:  # a package that was not installed
+        except PackageNotFoundError:  # the package is not installed
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
     if name in _MODULES:
         from importlib import import_module

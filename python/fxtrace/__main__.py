@@ -1,4 +1,4 @@
-"""`python -m fxtrace ARGUMENTS` is `fxtrace ARGUMENTS`."""
+"""Run the program: `python -m fxtrace ARGUMENTS` is `fxtrace ARGUMENTS`."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ def main() -> int:
         program = find_program()
     except ProgramNotFound as error:
         print(f"fxtrace: error: {error}", *(f"hint: {hint}" for hint in error.hints), sep="\n", file=sys.stderr)
-        return 127  # as a shell has it for a command that is not found
+        return 127  # the exit code of a shell for a command that is not found
     os.execve(program, ["fxtrace", *sys.argv[1:]], environment())
 
 

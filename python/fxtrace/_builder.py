@@ -1,7 +1,7 @@
-"""Makes a torch.fx.GraphModule of a graph, node by node.
+"""Conversion of a graph to a torch.fx.GraphModule, node by node.
 
-Nothing is repaired on the way: a name that torch.fx would not give, users that are not what torch.fx derives, or a
-target that Python does not know is an error.
+Nothing is repaired: a name that torch.fx would change, users that differ from those that torch.fx derives, or a target that
+does not exist in Python is an error.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ _OPS = ("placeholder", "get_attr", "call_function", "call_method", "call_module"
 
 
 class Archive(Protocol):
-    """What the model's file holds beside modules."""
+    """Access to the constants in the model's file."""
 
     def constant(self, constant: Constant, name: str) -> Any: ...
 
 
 class Builder:
-    """Makes the nodes; where modules and attributes come from is its subclasses' business."""
+    """Creates the nodes of a graph module; its subclasses provide modules and attributes."""
 
     graph: GraphData
     functions: ModelFunctions
 
-    check = True  # of what options fix
+    check = True  # false to accept any value for inputs that options fixed
 
     def build(self, graph: GraphData, kind: type[fx.GraphModule] = fx.GraphModule) -> fx.GraphModule:
         self.graph = graph
-        self._attributes: dict[str, Any] = {}  # by the name that fx sees
-        self._seen_as: dict[str, str] = {}  # that name: what it stands for
+        self._attributes: dict[str, Any] = {}  # values by their names in the graph module
+        self._seen_as: dict[str, str] = {}  # qualified names by these names
         self._new = fx.Graph()
         self._nodes: dict[str, fx.Node] = {}
         types = graph.collection.modules if graph.collection is not None else ()
@@ -86,31 +86,31 @@ class Builder:
             self._new.set_codegen(signature)
 
     def out_spec(self) -> pytree.TreeSpec | None:
-        """The structure of the model's result, where classes belong into it."""
+        """Return the structure of the model's result, if it contains classes."""
         return None
 
     def find_attribute(self, node: Node) -> tuple[str, str, Any]:
-        """Of a call_module or get_attr node: the name to give to what it names, what it is, and its value."""
+        """Return for a call_module or get_attr node the name to use, the qualified name of the object, and the object."""
         raise NotImplementedError
 
     def call_as(self, node: Node, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        """How the module that find_attribute() has found takes the arguments."""
+        """Return the arguments as the module found by find_attribute() takes them."""
         return args, kwargs
 
     def build_body(self, name: str, body: GraphData) -> fx.GraphModule:
-        """Of control flow."""
+        """Build the graph module of a body of control flow."""
         raise NotImplementedError
 
     def complete(self, module: fx.GraphModule) -> None:
-        """Adds what no node names."""
+        """Add state that no node names."""
 
     def is_state(self, name: str) -> bool:
-        """Whether a tensor belongs into the state_dict."""
+        """Return true if a tensor belongs to the state_dict."""
         return name not in self.graph.constants
 
     def _append(self, node: Node) -> None:
         if node.name in self._nodes:
-            raise RebuildError("the name is taken")
+            raise RebuildError("the name is used by an earlier node")
         self._check_names(node)
         args, kwargs = map_values((node.args, node.kwargs), self._argument)
         op: str = node.op
@@ -140,34 +140,34 @@ class Builder:
         try:
             return resolve_function(node.target, self.functions.libraries)
         except RebuildError:
-            if (given := self.functions.find(node.target)) is not None:  # a collection without the mark
+            if (given := self.functions.find(node.target)) is not None:  # a collection that does not mark model functions
                 return given
             raise
 
     @staticmethod
     def _check_name(name: str) -> None:
-        """torch.fx writes it into Python code as it is."""
+        """Raise RebuildError unless the name can stand in Python code, where torch.fx writes it unchanged."""
         if not name.isidentifier() or keyword.iskeyword(name):
-            raise RebuildError(f"{name!r} is no name in Python")
+            raise RebuildError(f"{name!r} is not a Python name")
 
     def _check_names(self, node: Node) -> None:
         if node.op not in _OPS:
-            raise RebuildError(f"torch.fx has no {node.op!r}")
+            raise RebuildError(f"{node.op!r} is not an op of torch.fx")
         if node.op in ("placeholder", "call_method"):
             self._check_name(node.target)
         if node.target == "builtins.getattr":
             attribute = node.args[1] if len(node.args) > 1 else None
             if not isinstance(attribute, str) or attribute.startswith("_"):
-                raise RebuildError(f"{attribute!r} is no attribute that a graph reads")
+                raise RebuildError(f"{attribute!r} is not an attribute that a graph may read")
 
     def _argument(self, value: Any) -> Any:
         if isinstance(value, NodeRef):
             if value.name not in self._nodes:
-                raise RebuildError(f"uses {value.name}, which does not stand before it")
+                raise RebuildError(f"uses {value.name}, which is not defined before it")
             return self._nodes[value.name]
         if isinstance(value, GraphRef):
             if value.name not in self.graph.subgraphs:
-                raise RebuildError(f"there is no graph {value.name!r}")
+                raise RebuildError(f"the graph has no subgraph {value.name!r}")
             body = self.build_body(value.name, self.graph.subgraphs[value.name])
             return self._new.create_node("get_attr", self._keep(value.name, value.name, body))
         if isinstance(value, FunctionRef):
@@ -177,7 +177,7 @@ class Builder:
         return value
 
     def _meta(self, node: Node) -> dict[str, Any]:
-        """`fxtrace` is the node with all that is known; the others have torch.fx's own keys and meaning."""
+        """Return the meta of a node: `fxtrace` is the node itself; the other keys are torch.fx's, with their meaning there."""
         meta: dict[str, Any] = {"fxtrace": node}
         if node.shape is not None:
             meta["shape"] = node.shape
@@ -198,7 +198,7 @@ class Builder:
         return seen
 
     def _root(self) -> torch.nn.Module:
-        """A module that has each attribute under its qualified name, or under that which its nodes get here."""
+        """Return a module with every attribute under its qualified name, or under the name that its nodes have here."""
         root = torch.nn.Module()
         modules_first = sorted(
             self._attributes,
@@ -211,11 +211,11 @@ class Builder:
         return root
 
     def plain_attribute(self, target: str) -> Any:
-        """The value that an attribute has before the first run."""
+        """Return the value that an attribute has before the first run."""
         raise NotImplementedError
 
     def _add_assignments(self, root: torch.nn.Module) -> None:
-        """A call that no node of the graph stands for: torch.fx has no statement that sets an attribute."""
+        """Add a call of Assign, which is not a node of the collection: torch.fx has no statement that sets an attribute."""
         if not self.graph.assignments:
             return
         values = [map_values(assignment.value, self._argument) for assignment in self.graph.assignments]
@@ -232,11 +232,11 @@ class Builder:
         for node in self.graph:
             users = tuple(user.name for user in self._nodes[node.name].users)
             if users != node.users:
-                raise RebuildError(f"node {node.name}: users are {list(node.users)}, torch.fx derives {list(users)}")
+                raise RebuildError(f"node {node.name}: the users are {list(node.users)}, but torch.fx derives {list(users)}")
 
 
 class ModelBuilder(Builder):
-    """Leaves and attributes are those of `model`: the archive, loaded, or the module that it was made of."""
+    """Takes leaves and attributes from `model`: the loaded archive, or the module that the archive was made of."""
 
     def __init__(self, model: torch.nn.Module, archive: Archive | None, functions: ModelFunctions | None = None):
         self._model = model
@@ -254,11 +254,11 @@ class ModelBuilder(Builder):
             except AttributeError:
                 raise RebuildError(f"the model has no {target!r}") from None
         if op == "call_module" and not isinstance(value, torch.nn.Module):
-            raise RebuildError(f"{target!r} is no module")
+            raise RebuildError(f"{target!r} is not a module")
         collection = self.graph.collection
         if op == "call_module" and collection is not None and collection.options.get("hooks") == "skip":
             value = _torchscript.without_hooks(value)
-        # torch.fx has no name for the root, and none with a dot inside.
+        # torch.fx has no name for the root, and does not allow dots inside of a name.
         seen = target.replace("\\.", "_") if target else "root_module"
         if node.method is not None:
             return f"{seen}_{node.method}", f"{target}.{node.method}", _torchscript.Method(value, node.method)
@@ -277,7 +277,7 @@ class ModelBuilder(Builder):
         if constant.data is not None:
             return tensor_of_constant(constant, name, lambda record: b"")
         if self._archive is None:
-            raise RebuildError(f"constant {name} is in the model's file: give it, archive=PATH")
+            raise RebuildError(f"constant {name} is in the model's file: give that as archive=PATH")
         return self._archive.constant(constant, name)
 
     def build_body(self, name: str, body: GraphData) -> fx.GraphModule:

@@ -1,4 +1,4 @@
-"""fxtrace.catalog: many models in one SQLite database, or the rows of one as Arrow tables (docs/how-to/catalog.md)."""
+"""fxtrace.catalog: many models in one SQLite database, or one model's rows as Arrow tables (docs/how-to/catalog.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TYPES = {"INTEGER": "int64", "TEXT": "string"}
 
 
 class _Catalog:
-    """fxtrace.catalog(paths) reads many models into one SQLite database; fxtrace.catalog.rows(path) gives the rows of one."""
+    """Reads models into a SQLite database: fxtrace.catalog(paths); or returns the rows of one: fxtrace.catalog.rows(path)."""
 
     def __call__(
         self,
@@ -32,27 +32,28 @@ class _Catalog:
         include: Texts = (),
         **options: Any,
     ) -> sqlite3.Connection:
-        """Reads models into a SQLite database, as `fxtrace catalog` does: a row for each model, module, node, ...
+        """Read models into a SQLite database, as `fxtrace catalog` does: a row for each model, module, node, ...
 
         - paths: files, and folders of them;
-        - output: the database, which is made or added to: files that have not changed are not read again. Without it the
-          database is in memory;
-        - jobs: models that are read at a time; the number of cores by default;
-        - recursive: also what is in the folders of folders; include: names of files to read in these, "*.pt2";
+        - output: the database, which is created or added to; files that have not changed are not read again. The default is a
+          database in memory;
+        - jobs: the number of models to read at a time; the number of cores by default;
+        - recursive: true to read the subfolders of folders too;
+        - include: globs of the names of files to read in folders, such as "*.pt2";
         - options: the keywords of trace().
 
         Returns an open connection to the database, whose tables docs/how-to/catalog.md describes; costs are multiply-accumulates and
-        bytes. A file that cannot be read is a row of "models" with its `error`, and a warning.
+        bytes. A file that cannot be read is a row of "models" with its `error`, and causes a warning.
 
-        Raises UsageError for wrong options, InputError for a path that is not there, an output that is no such database, and
-        with strict=True a file that could not be read.
+        Raises UsageError for wrong options; InputError for a path that does not exist, for an output that is not such a database, and
+        with strict=True for a file that cannot be read.
         """
         check_keywords("catalog", options)
         files = [paths] if isinstance(paths, (str, os.PathLike)) else paths
         try:
             names = [os.fspath(path) for path in files]
         except TypeError:
-            raise UsageError(f"paths takes a path or several, not {paths!r:.80}") from None
+            raise UsageError(f"paths expects a path or several, got {paths!r:.80}") from None
         with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
             words += [] if jobs is None else [f"--jobs={jobs}"]
             words += [] if recursive else ["--no-recursive"]
@@ -69,11 +70,14 @@ class _Catalog:
                 return database
 
     def rows(self, path: Path, *, name: str | None = None, **options: Any) -> dict[str, pyarrow.Table]:
-        """The tables of a catalog of this one model, by name: "models", "modules", "nodes", ...
+        """Return the tables of a catalog of this one model, by name: "models", "modules", "nodes", ...
 
-        Column `model` is `name`, by default the path, so that rows of many models can stand together; for an archive of
-        several exported programs, `name:program`. A file that cannot be read has one row in "models", with its error.
-        `options` are the keywords of trace(). Needs pyarrow.
+        - path: the file;
+        - name: the value of column `model`, so that rows of many models can be joined; the path by default. For an archive of several
+          exported programs it is `name:program`;
+        - options: the keywords of trace().
+
+        Returns a dict of pyarrow tables, for which pyarrow is needed. A file that cannot be read has one row in "models", with its error.
         """
         check_keywords("rows", options)
         file_name = os.fspath(path)
@@ -93,7 +97,7 @@ catalog = _Catalog()
 
 
 def _make(file: str, words: Iterable[str], names: Iterable[str]) -> tuple[Message, ...]:
-    """What the program said; a note for each file that could not be read."""
+    """Run the program and return its messages, among them a note for each file that could not be read."""
     done = run("catalog", *words, f"--output={file}", "--", *names, expected=(0, NOT_ALL_READ))
     texts = {kind: [message.text for message in done.messages if message.kind == kind] for kind in ("note", "hint")}
     if done.exit_code == NOT_ALL_READ:

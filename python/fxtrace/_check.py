@@ -1,4 +1,4 @@
-"""fxtrace.check: a model held to rules."""
+"""fxtrace.check: checks of a model against rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CheckedRule:
     message: str | None
     severity: str  # "error" or "warning"
     offences: int
-    known: int = 0  # more, which the baseline has
+    known: int = 0  # the number of further offences, which the baseline has
 
     @property
     def holds(self) -> bool:
@@ -36,12 +36,12 @@ class OffencePlace:
     module: str | None
     node: str | None
     graph: str | None
-    record: str | None  # of the archive, for what is about the file
+    record: str | None  # record of the archive, for an offence about the file
 
 
 @dataclass(frozen=True)
 class Offence:
-    """schemas/check.schema.json says more of each field."""
+    """An offence against a rule; schemas/check.schema.json describes each field."""
 
     rule: str
     severity: str
@@ -50,12 +50,12 @@ class Offence:
     subject: str | None
     source: Source | None
     places: tuple[OffencePlace, ...]
-    known: bool = False  # the baseline has it
+    known: bool = False  # true if the baseline has it
 
 
 @dataclass(frozen=True)
 class GoneOffence:
-    """What the baseline has and there is less of now."""
+    """An offence of the baseline that occurs less often now."""
 
     rule: str
     subject: str | None
@@ -68,17 +68,17 @@ class GoneOffence:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """True where no rule of severity "error" is broken by an offence that is not known."""
+    """The result of a check: true if every offence against a rule of severity "error" is known."""
 
     file: str
-    path: str  # as it was given
+    path: str  # the path as it was given
     holds: bool
     errors: int
     warnings: int
     rules: tuple[CheckedRule, ...]
     offences: tuple[Offence, ...]
     messages: tuple[Message, ...]
-    known: int = 0  # offences that the baseline has
+    known: int = 0  # the number of offences that the baseline has
     gone: tuple[GoneOffence, ...] = ()
 
     def __bool__(self) -> bool:
@@ -107,24 +107,25 @@ def check(
     baseline: Path | None = None,
     **options: Any,
 ) -> CheckReport:
-    """Which rules a model or collection breaks, as `fxtrace check` tells it; without a rule no_failed and security.
+    """Check a model or collection against rules, as `fxtrace check` does; the default rules are no_failed and security.
 
     - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
     - at: numbers for named sizes, or the shapes of inputs, for limits: {"batch": 1, "seq": 4096};
-    - no_failed: no module fails to trace; max_params (elements), max_macs (multiply-accumulates of one run), max_activations
-      and max_peak (bytes): at most so many, 25_000_000 or "25M"; where sizes are not known, for whatever sizes there may be;
-    - deny: no operator and no type of module that matches: "aten.item.*", "torch.nn.Dropout";
-    - require: "torch.nn.Linear followed-by *.dequantize*", "no X within Y", "X at-most N";
-    - ops: the operators that there may be, or a file of them;
-    - rules: those of schemas/check_rules.schema.json, or a file of them;
-    - program: an exported program's file is right, as far as that can be told without running it;
-    - security: nothing in the file that would harm its reader; programs_only: a file without a program is held to that alone;
-    - baseline: a file of `fxtrace check --write-baseline`: what is in it is known and breaks no rule;
+    - no_failed: no module fails to trace;
+    - max_params (elements), max_macs (multiply-accumulates of one run), max_activations and max_peak (bytes): upper limits, such as
+      25_000_000 or "25M"; where sizes are not known, the limit must hold for all sizes;
+    - deny: patterns of operators and types that the model must not have: "aten.item.*", "torch.nn.Dropout";
+    - require: a required order or count: "torch.nn.Linear followed-by *.dequantize*", "no X within Y", "X at-most N";
+    - ops: the operators that are allowed, or a file of them;
+    - rules: rules as in schemas/check_rules.schema.json, or a file of them;
+    - program: the file of an exported program is right, as far as that can be told without running it;
+    - security: the file has nothing that could harm its reader; programs_only: apply only that rule to a file without a program;
+    - baseline: a file of `fxtrace check --write-baseline`; the offences in it are known and do not break rules;
     - options: the keywords of trace(), for models. TorchScript has no shapes without `input`.
 
     Returns a CheckReport, which is true if no rule of severity "error" is broken, and iterates over the offences.
 
-    Raises UsageError for wrong options, and for a pattern that names nothing that is known; InputError for what is no model or
+    Raises UsageError for wrong options, and for a pattern that matches no known name; InputError for a file that is not a model or
     cannot be read.
     """
     check_keywords("check", options)

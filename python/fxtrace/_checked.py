@@ -1,7 +1,7 @@
-"""Functions of torch that reach where their arguments say, behind a check of these.
+"""Checked versions of torch functions that access memory as their arguments say.
 
-Views with sizes, strides and an offset of their own stay inside of their tensor's memory, and the indices of a sparse
-tensor inside of its sizes; torch itself does not look everywhere.
+The checks keep views with their own sizes, strides and offset inside of their tensor's memory, and the indices of sparse tensors
+inside of their sizes; torch itself does not check all of that.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _SPARSE = frozenset(
     "sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor "
     "sparse_csr_tensor".split()
 )
-_DOT = "_dot_"  # in names of Python
+_DOT = "_dot_"  # stands for the dots of a target in Python names
 
 
 def checked(target: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, which is called `target`, with its check where it needs one."""
+    """Return `function`, whose target is `target`, with a check if it needs one."""
     return _checked(target) if _name(target) in _VIEWS | _SPARSE else function
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    """As torch.fx imports it for a module that was pickled."""
+    """Return the checked function that the code of a pickled module imports by this name."""
     target = name.replace(_DOT, ".")
     if _DOT in name and _name(target) in _VIEWS | _SPARSE:
         return _checked(target)
@@ -41,7 +41,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 def _name(target: str) -> str:
-    """Of an operator, aten.as_strided.default, or of a function, torch.sparse_coo_tensor."""
+    """Return the bare name of an operator (aten.as_strided.default) or function (torch.sparse_coo_tensor)."""
     parts = target.split(".")
     return parts[-1] if parts[0] == "torch" or len(parts) < 3 else parts[1]
 
@@ -55,7 +55,7 @@ def _checked(target: str) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling():
             return function(*args, **kwargs)
-        # torch.fx traces what was pickled: the check stays in it.
+        # torch.fx traces a pickled module again: the call with its check is recorded.
         for value in pytree.tree_leaves((args, kwargs)):
             if isinstance(value, fx.Proxy):
                 return value.tracer.create_proxy("call_function", call, args, kwargs)
@@ -68,7 +68,7 @@ def _checked(target: str) -> Callable[..., Any]:
             return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = target.replace(".", _DOT)
-    call.__doc__ = f"{target}, with a check of where it reaches."
+    call.__doc__ = f"{target}, with a check of the memory that it accesses."
     return call
 
 
@@ -80,7 +80,7 @@ def _bound(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[s
 def _check_view(target: str, given: dict[str, Any]) -> None:
     memory: Any = given.get("source", given.get("self", given.get("a")))
     size = given.get("size")
-    # Others, such as fake tensors, have no memory.
+    # Other tensors, such as fake ones, have no memory.
     if type(memory) not in (torch.Tensor, torch.nn.Parameter) or memory.layout != torch.strided or size is None:
         return
     itemsize = memory.element_size()
@@ -96,12 +96,12 @@ def _check_view(target: str, given: dict[str, Any]) -> None:
     sizes, offset = [int(length) for length in size], int(offset)
     strides = [int(step) for step in given.get("stride") or ()] or _contiguous(sizes)
     if len(sizes) != len(strides) or min([offset, *sizes, *strides], default=0) < 0:
-        raise ViewError(f"{target}: no view has sizes {sizes}, strides {strides} and offset {offset}")
+        raise ViewError(f"{target}: sizes {sizes}, strides {strides} and offset {offset} are not those of a view")
     last = offset + sum((length - 1) * step for length, step in zip(sizes, strides))
     held = memory.untyped_storage().nbytes()
     if 0 not in sizes and (last + 1) * itemsize > held:
         raise ViewError(
-            f"{target}: a view of sizes {sizes}, strides {strides} and offset {offset} reaches element {last}, and the "
+            f"{target}: a view of sizes {sizes}, strides {strides} and offset {offset} reaches element {last}, but the "
             f"tensor's memory has {held // itemsize}"
         )
 

@@ -1,6 +1,6 @@
-"""Collections and their graphs, with what can be made of them: pictures, tables, torch.fx modules.
+"""Collections and their graphs, with conversions to pictures, tables and torch.fx modules.
 
-What makes it is imported when it is asked for: importing the package is light.
+The code of the conversions is imported on first use, so that importing the package is cheap.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Graph(GraphData):
     """A graph: its nodes in execution order. `graph["name"]` and `graph[0]` are nodes."""
 
-    collection: Collection | None = field(default=None, repr=False)  # that it belongs to
+    collection: Collection | None = field(default=None, repr=False)  # the collection that the graph belongs to
 
     def __str__(self) -> str:
         """The graph as `fxtrace render -f text` writes it."""
@@ -45,7 +45,7 @@ class Graph(GraphData):
         arguments: Mapping[str, Sequence[str]] | None = None,
         libraries: Sequence[str] = (),
     ) -> GraphModule:
-        """As `Collection.graph_module`, for this graph."""
+        """Return a torch.fx.GraphModule of this graph; see `Collection.graph_module`."""
         try:
             import torch.fx  # noqa: F401
         except ImportError as error:
@@ -55,14 +55,16 @@ class Graph(GraphData):
         return graph_module(self, model, archive, check, functions, arguments or {}, libraries)
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
-        """A MultiDiGraph: nodes by name with their fields, and an edge for each use of a node by another; `place` and
-        the edge's key say where among the arguments: "0", "1.2", "mask"."""
+        """Return a MultiDiGraph: nodes by name with their fields, and an edge for each use of a node by another.
+
+        `place` and the edge's key are the place among the arguments: "0", "1.2", "mask".
+        """
         from ._tables import to_networkx
 
         return to_networkx(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A row for each node, subgraphs included."""
+        """Return a DataFrame with a row for each node, subgraphs included."""
         from ._tables import nodes_table
 
         return nodes_table([self])
@@ -75,12 +77,12 @@ class Graph(GraphData):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Collection(CollectionData[Graph]):
-    """Everything that one trace gave: the graphs, the root's first, with the model's modules and parameters."""
+    """The result of one trace: the graphs, the root's first, with the model's modules and parameters."""
 
     _graph_class: ClassVar[Any] = Graph
 
     def __str__(self) -> str:
-        """What it is in a few lines; render("text") has all of it."""
+        """Return an overview in a few lines; render("text") returns the whole collection."""
         from ._display import overview
 
         return overview(self)
@@ -98,13 +100,14 @@ class Collection(CollectionData[Graph]):
         order: bool = False,
         max_label: int | None = None,
     ) -> str:
-        """The collection as `fxtrace render -f FORMAT` writes it: "text", "dot", "svg", "html", "mermaid",
-        "model-explorer", "fx" or "json".
+        """Return the collection as `fxtrace render -f FORMAT` writes it.
 
-        `at` gives numbers for named sizes, or shapes of inputs, as for summary(): {"batch": 1, "seq": 4096}. The others are
-        for pictures: levels that are open (`depth`), one module alone (`focus`), equal siblings as one (`fold`).
+        - format: "text", "dot", "svg", "html", "mermaid", "model-explorer", "fx" or "json";
+        - at: numbers for named sizes, or shapes of inputs, as for summary(): {"batch": 1, "seq": 4096};
+        - depth, focus, fold, ...: options of pictures: the levels that are open (`depth`), a single module (`focus`), equal siblings
+          drawn as one (`fold`).
 
-        Raises UsageError for an unknown format or wrong options, InputError where there is no Graphviz for "svg".
+        Raises UsageError for an unknown format or wrong options; InputError for "svg" without Graphviz.
         """
         from ._render import picture_options, render
 
@@ -112,7 +115,7 @@ class Collection(CollectionData[Graph]):
         return render(self, format, *options).decode()
 
     def run_passes(self, *names: str) -> Collection:
-        """The collection after these graph passes, in this order: `fxtrace render --pass NAME`."""
+        """Return the collection after these graph passes, applied in this order: `fxtrace render --pass NAME`."""
         from ._render import run_passes
 
         return run_passes(self, names)
@@ -126,7 +129,7 @@ class Collection(CollectionData[Graph]):
         fold: bool = False,
         sort: Literal["macs", "params", "bytes"] | None = None,
     ) -> Summary:
-        """As fxtrace.summary(): what `fxtrace summary --json` says of it."""
+        """Return a summary of the collection as a dict; see fxtrace.summary()."""
         from ._render import summary, summary_words
 
         return summary(self, *summary_words(at, columns, depth, fold, sort))
@@ -142,34 +145,31 @@ class Collection(CollectionData[Graph]):
         arguments: Mapping[str, Sequence[str]] | None = None,
         libraries: Sequence[str] = (),
     ) -> GraphModule:
-        """A torch.fx.GraphModule that runs: the graph of `module` with the model's own parameters and leaves.
+        """Return a torch.fx.GraphModule that runs: the graph of `module` with the model's own parameters and leaves.
 
-        `model` is what they come from: the model's file (the default, where trace() read it), that file loaded (a
-        ScriptModule or an ExportedProgram; the default where trace() was given one), or the torch.nn.Module that it was made of.
-        Files are loaded by torch, in
-        this process. Of a loaded model `archive` is the file, which large constants of TorchScript are read from; that
-        is the file that was traced unless given. With `check` a call raises GuardError for inputs that a guard of the graph
-        rules out.
+        - model: the source of parameters and leaves: the model's file (the default after trace() of a file), that file loaded (a
+          ScriptModule or an ExportedProgram; the default after trace() of one), or the torch.nn.Module that the file was made of.
+          Files are loaded by torch, in this process;
+        - module: the path of the module whose graph is built, the root by default;
+        - archive: the file of a loaded model, from which large constants of TorchScript are read; by default the file that was traced;
+        - check: true to raise GuardError in a call whose inputs violate a guard of the graph;
+        - functions: the model's own functions that `wrap` kept: a dict by qualified name, or a list of functions and of Python
+          modules, which provide the functions that they define;
+        - arguments: for modules of an exported program that stay calls, by path: the names of forward's parameters for the
+          arguments of the node, in their order. Needed with a `model` of your own if the node says "in order of use", because the
+          file does not tell the names. The module is compared with the file's operations on random values;
+        - libraries: namespaces of torch.ops whose operators the graph may call ("torchaudio"). By default the graph may call
+          those of torch and torchvision that only compute; others of these are allowed by their own names ("aten.from_file").
 
-        `functions` are the model's own that `wrap` kept: a dict by qualified name, or a list of functions and of Python
-        modules, which give what they define.
-
-        `arguments`: of modules of an exported program that stay calls, by path: how the parameters of forward are called that
-        the arguments of the node are for, one after the other. Needed with a `model` of yours where the node says "in order
-        of use": the file does not tell. The module is compared with the file's operations on random values.
-
-        `libraries`: namespaces of torch.ops whose operators the graph may call ("torchaudio"). Without being asked it calls
-        those of torch and torchvision that only compute; another of theirs is given by its own name ("aten.from_file").
-
-        Raises RebuildError where the graph and the model do not fit or the graph calls what it may not, InputError where there
-        is no such file, NotFound where `module` has no graph of its own, and ImportError without torch.
+        Raises RebuildError if the graph does not fit the model, or calls something that it may not call; InputError if the file does
+        not exist; NotFound if `module` has no graph of its own; and ImportError without torch.
         """
         return self.graph(module).graph_module(
             model, archive=archive, check=check, functions=functions, arguments=arguments, libraries=libraries
         )
 
     def to_pandas(self, table: str = "nodes") -> pandas.DataFrame:
-        """A DataFrame of the "nodes" of all graphs, the "modules" with their costs, or the "parameters"."""
+        """Return a DataFrame of the "nodes" of all graphs, the "modules" with their costs, or the "parameters"."""
         from ._tables import to_pandas
 
         return to_pandas(self, table)
@@ -181,11 +181,13 @@ class Collection(CollectionData[Graph]):
 
 
 def load(source: str | os.PathLike[str] | IO[str] | IO[bytes] | Json) -> Collection:
-    """A collection that was saved: of a file's path, an open file, or a parsed document.
+    """Load a collection that was saved.
 
-    Returns a Collection. Its graph_module() needs the model, as the document has no weights.
+    - source: a file's path, an open file, or a parsed document.
 
-    Raises InputError for a file that cannot be read, and for what is no collection or one of another version.
+    Returns a Collection. Its graph_module() needs the model, because the document has no weights.
+
+    Raises InputError for a file that cannot be read, and for one that is not a collection, or is of another version.
     """
     name = "collection"
     try:

@@ -1,7 +1,7 @@
-"""Bodies of control flow that run as Python runs them.
+"""Bodies of control flow that run as plain Python.
 
-Under autograd torch's own cond and while_loop trace their bodies first.  That fails where a body has modules or
-parameters of its own, which those of a TorchScript graph have, and where an integer is carried.
+Under autograd, torch's own cond and while_loop trace their bodies first.  That fails if a body has modules or parameters of its
+own, as bodies of a TorchScript graph have, and if an integer is carried.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 
 class Body(fx.GraphModule):
-    """Carries out the operator that it is given to, where autograd is on and nobody traces it."""
+    """A body that carries out its operator itself when autograd is on and nothing traces it."""
 
     @classmethod
     def __torch_function__(

@@ -1,4 +1,4 @@
-"""fxtrace.convert: a program of torch.export, of a TorchScript archive or of another program."""
+"""fxtrace.convert: conversion of a TorchScript archive, or of an exported program, to an exported program."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from ._trace import ModelLike, Path, Texts, check_keywords, model_argument, opti
 if TYPE_CHECKING:
     import torch
 
-# Of trace(): how convert() traces is fixed, so that the graph is of operators alone.
+# Keywords of trace() that convert() fixes, so that the graph has operators alone.
 _FIXED = ("hooks", "control_flow", "leaf", "no_leaf", "no_default_leaves", "max_depth", "wrap", "no_wrap", "cost")
 
 
 class CannotConvert(Error):
-    """A program cannot say all that the model does (exit code 4): `refusals` are all of it, each with what would help."""
+    """The model does something that an exported program cannot express (exit code 4).
+
+    `refusals` has all reasons, each with what would help.
+    """
 
     refusals: tuple[str, ...]
 
@@ -91,30 +94,30 @@ def convert(
     external_weights: bool = False,
     **options: Any,
 ) -> torch.export.ExportedProgram | str:
-    """A program of torch.export of a TorchScript archive, as `fxtrace convert` makes it, without running the model.
+    """Convert a TorchScript archive to a program of torch.export, as `fxtrace convert` does, without running the model.
 
-    - path: a file's path or bytes, an open file, a ScriptModule, or an ExportedProgram, which is written anew;
-    - output: the file to write (.pt2), which is left as it was if anything fails;
-    - method: another than forward; several become several programs of `output`, or of a file each with %s in its name;
-    - module, call: a call of a module alone, by its path and number, the first from 1;
-    - start, end: names of nodes, --from and --to on the command line, between which it is converted alone;
-    - dialect: "training", which keeps writes in place, or "aten", which has none;
-    - grad: what holds where the code asks whether gradients are enabled;
-    - hint: an example of a named size, for compilers: {"batch": 8}; else a power of 2 with which no size is 0 or 1;
+    - path: a file's path or bytes, an open file, a ScriptModule, or an ExportedProgram, which is written again;
+    - output: the file to write (.pt2), which is left unchanged if anything fails;
+    - method: a method other than forward; several become several programs of `output`, or of a file each with %s in its name;
+    - module, call: convert only a call of a module, by its path and number, the first from 1;
+    - start, end: convert only the part between these nodes; --from and --to on the command line;
+    - dialect: "training", which keeps in-place operators, or "aten", which has none;
+    - grad: the answer where the code asks whether gradients are enabled;
+    - hint: an example of a named size, for compilers: {"batch": 8}; by default a power of 2 for which no size is 0 or 1;
     - sample_inputs: the example inputs to write, "zeros" or "none";
-    - quantized: quantized tensors are "decomposed" into integers, or the model is "refuse"d;
-    - state: "freeze" takes what the file has for numbers, texts and lists in attributes that a run changes;
-    - drop_output: numbers of results, from 0, to leave out;
-    - no_weights: all parameters and buffers are zero;
-    - external_weights: they are zero in `output`, model.pt2, and in model.safetensors beside it;
-    - options: the keywords of trace(), input= before all, a tensor or "float32[batch,3,224,224]" for each tensor; none about
-      leaves and control flow.
+    - quantized: "decomposed" replaces quantized tensors by integers, "refuse" refuses such a model;
+    - state: "freeze" uses the file's values of numbers, texts and lists in attributes that a run changes, "refuse" refuses such a model;
+    - drop_output: the numbers of results to leave out, from 0;
+    - no_weights: write zeros for all parameters and buffers;
+    - external_weights: write zeros to `output`, model.pt2, and the weights to model.safetensors beside it;
+    - options: the keywords of trace(), above all input=, a tensor or "float32[batch,3,224,224]" for each tensor; those about leaves
+      and control flow are excluded.
 
-    Returns the path of `output`; without it the program, loaded: a torch.export.ExportedProgram, for which torch is needed.
-    What was assumed of the inputs is a FxtraceWarning.
+    Returns the path of `output`; without output the program, loaded: a torch.export.ExportedProgram, for which torch is needed.
+    Assumptions about the inputs are reported as FxtraceWarning.
 
-    Raises UsageError for wrong options, InputError for what is no model or cannot be read or written, and CannotConvert where a
-    program cannot say what the model does.
+    Raises UsageError for wrong options; InputError for a file that is not a model, or that cannot be read or written; and
+    CannotConvert if a program cannot express what the model does.
     """
     check_keywords("convert", options, without=_FIXED)
     name, content = model_argument(path)
@@ -122,11 +125,11 @@ def convert(
         file = os.path.join(folder, "program.pt2") if output is None else os.fspath(output)
         methods = _texts(method)
         if file in ("", "-"):
-            raise UsageError(f"output is a file's path, not {file!r}")
+            raise UsageError(f"output expects the path of a file, got {file!r}")
         if output is None and len(methods) > 1:
-            raise UsageError("several methods are several programs", ["give the file to write: output=PATH"])
+            raise UsageError("output is missing: several methods become several programs", ["give the file to write: output=PATH"])
         if output is None and external_weights:
-            raise UsageError("external weights are a second file", ["give the file to write: output=PATH"])
+            raise UsageError("output is missing: external weights become a second file", ["give the file to write: output=PATH"])
         words += [f"--dialect={dialect}", "--grad=" + ("on" if grad else "off"), f"--sample-inputs={sample_inputs}"]
         words += [f"--quantized={quantized}", f"--state={state}", *(f"--drop-output={number}" for number in drop_output)]
         for option, values in (("method", methods), ("from", _texts(start)), ("to", _texts(end))):

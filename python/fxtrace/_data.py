@@ -1,6 +1,6 @@
-"""What fxtrace traced, as plain data: schemas/graph_collection.schema.json in Python. _collection.py has what is made of it.
+"""Graph collections as plain data: schemas/graph_collection.schema.json in Python. _collection.py adds what is computed from them.
 
-Everything is read only. Fields that a later version adds are not seen here, and kept where a collection is saved.
+All objects are read-only. Fields that a later version adds are not shown here, but a collection keeps them when it is saved.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WITHOUT_GRAPH = {
 
 
 class NamedItems(Sequence[T], Generic[T]):
-    """Items in their order, found by position or by name."""
+    """A sequence of items that are found by position or by name."""
 
     def __init__(self, items: Sequence[T], name_of: str, what: str):
         self._items = tuple(items)
@@ -92,11 +92,11 @@ def _similar(name: str, names: Mapping[str, object]) -> str:
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    """As lib/support/text/glob.h: * matches within one dotted part, ** across parts, ? one character, [abc] one of a set."""
+    """Compile a glob as lib/support/text/glob.h: * matches within one dotted part, ** across parts, ? one character, [abc] one of a set."""
     special = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
 
     def translated(part: str) -> str:
-        if part.endswith("**."):  # a whole part, or none
+        if part.endswith("**."):  # any number of whole parts, or none
             return r"(?:.*\.)?"
         if part.startswith("[") and part.endswith("]"):
             return r"(?!\.)[" + ("^" if part[1] == "!" else "") + re.escape(part[1:-1].lstrip("!")).replace(r"\-", "-") + "]"
@@ -107,7 +107,7 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 
 def _type_names(type_: str | None) -> list[str]:
-    """A module's type and its public alias: torch.nn.modules.linear.Linear, torch.nn.Linear."""
+    """Return a module's type and its public alias: torch.nn.modules.linear.Linear, torch.nn.Linear."""
     if type_ is None:
         return []
     alias = re.fullmatch(r"(torch\.(?:ao\.)?nn(?:\.(?!modules\.)\w+)*)\.modules\.\w+\.(\w+)", type_)
@@ -118,7 +118,7 @@ _Names = Callable[["Node"], list[str]]
 
 
 def _kinds(node: Node) -> list[str]:
-    """What a node calls: an operator, by its name without the overload as well, a function, or a module by its type."""
+    """Return the names of what a node calls: an operator with and without its overload, a function, or a module's type."""
     if node.op not in ("call_function", "call_method"):
         return _type_names(node.scope.module_type) if node.op == "call_module" else []
     parts = node.target.split(".")
@@ -129,15 +129,18 @@ def _kinds(node: Node) -> list[str]:
 def _last_parts(names_of: _Names) -> _Names:
     def last_parts(node: Node) -> list[str]:
         names = names_of(node)
-        has_overload = len(names) == 2 and names[0].startswith(names[1] + ".")  # which is no last part
+        has_overload = len(names) == 2 and names[0].startswith(names[1] + ".")  # the overload is not a last part
         return [name.rpartition(".")[2] for name in names[1 if has_overload else 0 :]]
 
     return last_parts
 
 
 def _matches(pattern: str, names_of: _Names, path_of: _Names, nodes: Sequence[Node]) -> Callable[[Node], bool]:
-    """As lib/support/text/name_pattern.h: a name without a dot or a star that no node has is the last part of names, or else that
-    of paths. A path as it stands, or what a pattern with a dot or star says of it, counts as well."""
+    """Return a test of nodes by a pattern, with the rules of lib/support/text/name_pattern.h.
+
+    A name without a dot or star that no node has is the last part of names, or else the last part of paths. A path also matches if it
+    equals the pattern, or if a pattern with a dot or star matches it.
+    """
     tests: list[tuple[re.Pattern[str], _Names]] = []
     for text in pattern.replace("::", ".").split("|"):
         glob = _glob(text)
@@ -169,7 +172,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Cost:
-    """What it costs to run; None where nothing is known, an expression where it depends on named dimensions."""
+    """Cost of one run; a value is None when it is not known, and an expression when it depends on named dimensions."""
 
     macs: Amount | None
     activation_bytes: Amount | None
@@ -192,7 +195,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Meta:
-    """What is known of a node's value; of a tensor on the CPU `device` is None."""
+    """The known properties of a node's value; `device` is None for a tensor on the CPU."""
 
     type: str | None
     shape: tuple[Size, ...] | None
@@ -215,12 +218,12 @@ class Meta:
 
 @dataclass(frozen=True)
 class Scope:
-    """The module whose code makes a node, and which call of it in this graph, from 1; with the method, which of that."""
+    """The module whose code makes a node, and the number of its call (or of the call of `method`) in this graph, from 1."""
 
     module_path: str
     module_type: str | None
     call: int = 1
-    method: str | None = None  # where it is not forward
+    method: str | None = None  # set if it is not forward
 
     @classmethod
     def from_json(cls, value: Json) -> Scope:
@@ -229,7 +232,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Place:
-    """A value of an exported program, and where it is among the arguments or in the result of a leaf."""
+    """A value of an exported program, and its place among the arguments or in the result of a leaf."""
 
     value: str
     path: tuple[int | str, ...]
@@ -253,12 +256,12 @@ class Node:
     meta: Meta | None
     source: Source | None
     method: str | None = None
-    arguments: str | None = None  # "in order of use" where the file does not tell their order
+    arguments: str | None = None  # "in order of use" if the file does not tell the order of the parameters
     program_nodes: tuple[str, ...] = ()
     program_inputs: tuple[Place, ...] = ()
     program_results: tuple[Place, ...] = ()
-    model_function: bool = False  # of a call_function: the target is one of the model's own
-    recorded: bool = False  # of such a call in a traced archive: arguments are in the order of their first use
+    model_function: bool = False  # for a call_function: the target is a function of the model's own
+    recorded: bool = False  # for such a call in a traced archive: the arguments are in the order of their first use
 
     @classmethod
     def from_json(cls, value: Json) -> Node:
@@ -301,18 +304,18 @@ class Node:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the nodes among the arguments, each once, in their order."""
+        """Return the names of the nodes among the arguments, each once, in their order."""
         return tuple(dict.fromkeys(name for _, name in self.input_places()))
 
     def input_places(self) -> list[tuple[str, str]]:
-        """Each use of another node: its place among the arguments ("0", "1.2", "mask") and the node's name."""
+        """Return each use of another node: its place among the arguments ("0", "1.2", "mask") and the node's name."""
         places = (values_in(list(self.args)), values_in(self.kwargs))
         return [(place, value.name) for part in places for place, value in part if isinstance(value, NodeRef)]
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a module could not be traced."""
+    """The reason why a module could not be traced."""
 
     kind: str
     message: str
@@ -331,7 +334,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """What is known of a tensor that a module gives."""
+    """The known properties of a tensor that a module returns."""
 
     shape: tuple[Size, ...] | None
     dtype: str | None
@@ -339,8 +342,11 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class Module:
-    """A module of the model: traced, a leaf, failed, or unvisited; `alias` is "assumed" where the file does not tell whether
-    it is `alias_of` under another name or a module of its own with the same tensors."""
+    """A module of the model: traced, a leaf, failed, or unvisited.
+
+    `alias` is "assumed" if the file does not tell whether the module is `alias_of` under another name or a separate module with
+    the same tensors.
+    """
 
     path: str
     type: str | None
@@ -380,7 +386,7 @@ class Module:
 
 @dataclass(frozen=True)
 class StoredPart:
-    """A tensor that is part of packed parameters, or of a tensor of a class of its own."""
+    """A tensor inside of packed parameters or of a tensor of a subclass."""
 
     name: str
     shape: tuple[int, ...]
@@ -393,8 +399,11 @@ def _stored(value: Json) -> tuple[StoredPart, ...]:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter, buffer or custom object; `alias_of` is the first name of a tied tensor. `stored` is what the file has
-    of packed parameters and of tensors of classes of their own (torchao); empty for plain tensors."""
+    """A parameter, buffer or custom object; `alias_of` is the first name of a tied tensor.
+
+    `stored` has the tensors that the file stores for packed parameters and for tensors of subclasses (torchao); it is empty for
+    plain tensors.
+    """
 
     name: str
     kind: str
@@ -422,7 +431,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Constant:
-    """A tensor: its elements nested by shape, or where they are in the file. Or, with `type`, a script object."""
+    """A tensor, with its elements nested by shape or with their place in the file; or a script object, if `type` is set."""
 
     dtype: str | None = None
     shape: tuple[int, ...] | None = None
@@ -462,16 +471,16 @@ def _elements(data: Any) -> Any:
 
 @dataclass(frozen=True)
 class Guard:
-    """What the trace assumed: Python over the graph's inputs."""
+    """An assumption of the trace: a Python expression over the graph's inputs."""
 
     expr: str
     source: Source | None
-    reason: str = "assert"  # whose word was taken: "input", "dim", "concrete", "default", "exported", "assert"
+    reason: str = "assert"  # origin of the assumption: "input", "dim", "concrete", "default", "exported", "assert"
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """A plain value that forward assigns to an attribute, which has it after the run. It may hold NodeRefs."""
+    """A plain value that forward assigns to an attribute, which has it after the run. The value may contain NodeRefs."""
 
     target: str
     value: Any
@@ -487,7 +496,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class ModuleUses:
-    """What one call of a module uses, in order: (module, its parameters)."""
+    """The uses of parameters in one call of a module, in order: (module, its parameters)."""
 
     module: str
     uses: tuple[tuple[str, tuple[str, ...]], ...]
@@ -495,22 +504,22 @@ class ModuleUses:
 
 @dataclass(frozen=True)
 class MethodCall:
-    """A call of another method than forward."""
+    """A call of a method other than forward."""
 
     module: str
     method: str
-    position: int  # how many calls of module_forward_order begin before it
+    position: int  # the number of calls in module_forward_order that begin before it
 
 
 @dataclass(frozen=True)
 class CallValues:
-    """What the code of TorchScript calls the values of a module's call."""
+    """Names in the code of TorchScript for the values of a module's call."""
 
     module: str
     call: int
-    inputs: Mapping[str, str]  # node by parameter
-    results: Mapping[str, str] = field(default_factory=dict)  # of a named tuple or dict: node by field or key
-    type: str | None = None  # of the named tuple
+    inputs: Mapping[str, str]  # names of nodes by parameter
+    results: Mapping[str, str] = field(default_factory=dict)  # for a named tuple or dict: names of nodes by field or key
+    type: str | None = None  # type of the named tuple
     method: str = ""
 
     def __hash__(self) -> int:
@@ -540,7 +549,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class SignatureEntry:
-    """An input or output of an exported program, in its own order."""
+    """An input or output of an exported program, in the program's order."""
 
     role: str
     name: str
@@ -592,7 +601,7 @@ class GraphData:
     signature: GraphSignature | None
     cost: Cost | None
     assignments: tuple[Assignment, ...] = ()
-    collection: CollectionData[Any] | None = field(default=None, repr=False)  # that it belongs to
+    collection: CollectionData[Any] | None = field(default=None, repr=False)  # the collection that the graph belongs to
 
     @classmethod
     def from_json(cls, value: Json) -> Self:
@@ -627,7 +636,7 @@ class GraphData:
         return len(self.nodes)
 
     def walk(self) -> Iterator[tuple[Self, Node]]:
-        """Every node with its graph, those of subgraphs behind the graph's own."""
+        """Yield every node with its graph; the nodes of subgraphs come after the graph's own."""
         for node in self.nodes:
             yield self, node
         for body in self.subgraphs.values():
@@ -641,13 +650,15 @@ class GraphData:
         module: str | None = None,
         module_type: str | None = None,
     ) -> list[Node]:
-        """The nodes for which everything that is given holds, in order.
+        """Return the nodes for which all given conditions hold, in order.
 
-        `target`, `module` and `module_type` are the patterns of `fxtrace check`: `*` matches within one dotted part,
-        `**` across parts, `|` separates several; a bare name (`Linear`, `relu`, `mlp`) that is none as it stands is the
-        last part of names. `target` is an operator with or without its overload, a function, or the type of a called module,
-        and what torch.fx calls target too, the path of a called module or attribute. `module` and `module_type` are those
-        of the node's scope.
+        Arguments, each a pattern of `fxtrace check` except op: `*` matches within one dotted part, `**` across parts, `|` separates
+        alternatives; a bare name (`Linear`, `relu`, `mlp`) that no node has in full matches the last part of names.
+
+        - op: the op of the node, such as "call_function";
+        - target: an operator with or without its overload, a function, or the type of a called module; also the path of a called module
+          or attribute, which torch.fx calls target too;
+        - module, module_type: the module of the node's scope, and its type.
         """
         given: list[tuple[str | None, _Names, _Names]] = [
             (target, _kinds, lambda node: [] if node.op in ("call_function", "call_method") else [node.target]),
@@ -682,7 +693,7 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class CollectionData(Generic[G]):
-    """Everything that one trace gave: the graphs, the root's first, with the model's modules and parameters."""
+    """The result of one trace: the graphs, the root's first, with the model's modules and parameters."""
 
     model: Model
     producer: str
@@ -692,15 +703,15 @@ class CollectionData(Generic[G]):
     graphs: NamedItems[G]
     cost: Cost | None
     unused_parameters: tuple[str, ...]
-    path: str | None = None  # of the model's file, where this Python traced it
-    messages: tuple[Message, ...] = ()  # what the program said while tracing
+    path: str | None = None  # path of the model's file, if this Python traced it
+    messages: tuple[Message, ...] = ()  # messages of the program while it traced
     _document: Json = field(default_factory=dict, repr=False)
-    _kept: Kept | None = field(default=None, repr=False)  # the model, where it was traced from memory
+    _kept: Kept | None = field(default=None, repr=False)  # the model, if it was traced from memory
     _graph_class: ClassVar[Any] = GraphData
 
     @classmethod
     def from_json(cls, value: Json, path: str | None = None, messages: tuple[Message, ...] = (), kept: Kept | None = None) -> Self:
-        """Of a parsed document."""
+        """Build a collection from a parsed document; raise InputError if the document is malformed."""
         _check_format(value)
         collection = _at("", lambda document: cls._decode(document, path, messages, kept), value)
         for graph in collection.graphs:
@@ -732,15 +743,15 @@ class CollectionData(Generic[G]):
 
     @property
     def root(self) -> G:
-        """The graph of the model itself."""
+        """The graph of the root module."""
         return self.graphs[0]
 
     def graph(self, module: str = "") -> G:
-        """The graph of a module: the root, or a submodule of one that failed."""
+        """Return the graph of a module: the root, or a submodule of one that failed. Raise NotFound if the module has none."""
         found = self.graphs.get(module)
         if found is not None:
             return found
-        owner = self.modules[module]  # that there is no such module is an error of its own
+        owner = self.modules[module]  # raises NotFound if there is no such module
         if owner.alias_of is not None:
             raise NotFound(f"module {module!r} is {owner.alias_of!r} under another name")
         if owner.status == "traced":
@@ -754,7 +765,7 @@ class CollectionData(Generic[G]):
 
     @property
     def failures(self) -> dict[str, Failure]:
-        """Of the modules that failed: by path."""
+        """The failures of the modules that failed, by path."""
         return {module.path: module.failure for module in self.modules if module.failure is not None}
 
     def __iter__(self) -> Iterator[G]:
@@ -764,7 +775,7 @@ class CollectionData(Generic[G]):
         return len(self.graphs)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both say the same."""
+        """Compare the documents."""
         return self._document == other._document if isinstance(other, CollectionData) else NotImplemented
 
     def __hash__(self) -> int:
@@ -774,21 +785,21 @@ class CollectionData(Generic[G]):
         counts = [f"{len(self.graphs)} graph{'s' if len(self.graphs) > 1 else ''}", f"{self.count_nodes()} nodes"]
         failed = len(self.failures)
         counts += [f"{failed} failed module{'s' if failed > 1 else ''}"] if failed else []
-        file = "" if self.model.file == "-" else f"{self.model.file}: "  # of bytes and of models in memory
+        file = "" if self.model.file == "-" else f"{self.model.file}: "  # bytes, or a model in memory
         return printable(f"<Collection of {file}{self.model.type}, {', '.join(counts)}>")
 
     def count_nodes(self) -> int:
-        """Of all graphs, bodies of control flow included."""
+        """Count the nodes of all graphs, bodies of control flow included."""
         return sum(1 for graph in self.graphs for _ in graph.walk())
 
     def to_json(self) -> Json:
-        """A copy of the document that this was loaded from, with all fields."""
+        """Return a copy of the document that the collection was loaded from, with all fields."""
         import copy
 
         return copy.deepcopy(self._document)
 
     def save(self, file: str | os.PathLike[str] | IO[str] | IO[bytes]) -> None:
-        """Writes the JSON, to a path or an open file; a file of that name stays as it was if that fails."""
+        """Write the collection as JSON to a path or an open file; if that fails, an existing file at the path is left unchanged."""
         content = self._content()
         if isinstance(file, (str, os.PathLike)):
             _write_file(os.fspath(file), content)
@@ -799,7 +810,7 @@ class CollectionData(Generic[G]):
 
     def _content(self) -> bytes:
         text = json.dumps(self._document, ensure_ascii=False) + "\n"
-        return text.encode(errors="backslashreplace")  # half a surrogate pair is written as JSON has it
+        return text.encode(errors="backslashreplace")  # half of a surrogate pair is written as it is in JSON
 
 
 def _shape(value: list[Size] | None) -> tuple[Size, ...] | None:
@@ -811,7 +822,7 @@ def _optional(make: Callable[[Any], T], value: Any) -> T | None:
 
 
 class Malformed(InputError):
-    """What is wrong, and where in the document."""
+    """A defect of a document, with its place there."""
 
     def __init__(self, place: str, text: str):
         super().__init__(f"{place}: {text}" if place else text)
@@ -820,7 +831,7 @@ class Malformed(InputError):
 
 
 def _at(place: str, make: Callable[[Any], T], value: Any) -> T:
-    """`make(value)`; what is wrong with the value is said with its place."""
+    """Return `make(value)`; raise Malformed with the place if the value is wrong."""
     try:
         return make(value)
     except Malformed as error:
@@ -830,14 +841,14 @@ def _at(place: str, make: Callable[[Any], T], value: Any) -> T:
     except (TypeError, ValueError, AttributeError) as error:
         raise Malformed(place, str(error)) from None
     except RecursionError:
-        raise Malformed(place, "this is nested too deeply") from None
+        raise Malformed(place, "the value is nested too deeply") from None
 
 
 def _check_format(value: Any) -> None:
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         found = value.get("format") if isinstance(value, dict) else None
         raise Malformed(
-            "", f"this is {found!r}" if found else "this is JSON, but no graph collection of fxtrace trace"
+            "", f"this is {found!r}" if found else "this is JSON, but not a graph collection of fxtrace trace"
         )
     if value.get("version") != VERSION:
         raise Malformed("/version", f"version {value.get('version')!r} is not supported, only {VERSION}")
@@ -853,7 +864,7 @@ def _write_file(path: str, content: bytes) -> None:
     path = os.path.realpath(path)
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        if os.path.exists(path) and not os.path.isfile(path):  # a pipe, a terminal
+        if os.path.exists(path) and not os.path.isfile(path):  # a pipe or terminal
             with open(path, "wb") as file:
                 file.write(content)
             return
@@ -870,15 +881,15 @@ def _write_file(path: str, content: bytes) -> None:
 
 
 def parse(content: str | bytes) -> Any:
-    """The JSON document in `content`."""
+    """Parse a JSON document; raise Malformed if `content` is not one."""
     try:
         return json.loads(content)
     except UnicodeDecodeError:
-        raise Malformed("", "this is no JSON: it is not UTF-8") from None
+        raise Malformed("", "this is not JSON: it is not UTF-8") from None
     except json.JSONDecodeError as error:
-        text = f"this is no JSON: line {error.lineno}, column {error.colno}: {error.msg}"
+        text = f"this is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
         raise Malformed("", text) from None
-    except ValueError as error:  # a number of thousands of digits
+    except ValueError as error:  # a number with thousands of digits
         raise Malformed("", str(error)) from None
     except RecursionError:
         raise Malformed("", "this JSON is nested too deeply") from None

@@ -1,4 +1,4 @@
-"""fxtrace.diff: what differs between two models."""
+"""fxtrace.diff: the differences between two models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._trace import ModelLike, check_keywords, input_argument, option_words
 
 @dataclass(frozen=True)
 class Difference:
-    """schemas/comparison.schema.json says more of each field."""
+    """A difference between two models; schemas/comparison.schema.json describes each field."""
 
     kind: str  # "modules", "nodes", ...
     change: str  # "added", "removed", "moved" or "changed"
@@ -37,7 +37,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class ModuleDifferences:
-    """What differs in one module; what came or went with it."""
+    """The differences in one module, with the modules, parameters and nodes that were added or removed with it."""
 
     path: str
     path_after: str | None
@@ -69,14 +69,14 @@ class ComparedModel:
 
 @dataclass(frozen=True)
 class Comparison:
-    """True where something differs, of the kinds that are told."""
+    """The result of a comparison: true if there is a difference of the reported kinds."""
 
     before: ComparedModel
     after: ComparedModel
     equal: bool
     kinds: tuple[str, ...]
-    counts: Mapping[str, Mapping[str, int]]  # by kind and change, told or not
-    weights: Mapping[str, int]  # tensors that both have: compared, differ, not_compared, bytes_before, bytes_after
+    counts: Mapping[str, Mapping[str, int]]  # the number of differences by kind and change, reported or not
+    weights: Mapping[str, int]  # tensors of both models: compared, differ, not_compared, bytes_before, bytes_after
     modules: tuple[ModuleDifferences, ...]
     messages: tuple[Message, ...]
 
@@ -96,17 +96,17 @@ def diff(
     ignore: str | Sequence[str] | None = None,
     **options: Any,
 ) -> Comparison:
-    """What differs between two models or collections, as `fxtrace diff` tells it.
+    """Compare two models or collections, as `fxtrace diff` does.
 
     - before, after: each a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
     - at: numbers for named sizes, or the shapes of inputs, for shapes and costs: {"batch": 1, "seq": 4096};
     - only, ignore: kinds of differences: "modules", "parameters", "weights", "nodes", "arguments", "shapes", "order", "costs",
-      "guards", "names", "sources"; the default is all but names and sources, and of weights how many differ;
+      "guards", "names", "sources"; by default all but names and sources, and for weights only the number that differ;
     - options: the keywords of trace(), for models.
 
     Returns a Comparison, which is true if something differs, and iterates over the differences.
 
-    Raises UsageError for wrong options, InputError for what is no model or cannot be read.
+    Raises UsageError for wrong options; InputError for a file that is not a model or cannot be read.
     """
     check_keywords("diff", options)
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
@@ -120,7 +120,7 @@ def diff(
 
 
 def model_file(model: ModelLike | Collection, name: str) -> str:
-    """The file of a model or collection; what is no file is written to `name`."""
+    """Return the path of a model or collection; one that is not a file is written to `name` first."""
     given, content = input_argument(model)
     if content is None:
         return given

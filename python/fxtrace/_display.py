@@ -1,4 +1,4 @@
-"""What str() and a notebook show: a few lines; the graph drawn by Graphviz, or a table without it."""
+"""Output of str() and of notebooks: a few lines of text, and the graph drawn by Graphviz, or a table without it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MOST_ROWS = 100
 SECONDS = 15
 _ELEMENTS = frozenset("svg g a title text path polygon polyline ellipse defs linearGradient stop".split())
 _KINDS = {"torchscript": "TorchScript archive", "exported_program": "exported program"}
-_LEAST_WIDTH = 100  # of a list that is cut
+_LEAST_WIDTH = 100  # at least so wide is a list that is cut
 
 
 def overview(collection: CollectionData[Any]) -> str:
-    """What a person wants to know first, in ten lines at most."""
+    """Describe the collection in ten lines at most."""
     model = collection.model
     title = [model.type or "?", _KINDS.get(model.kind, model.kind)]
     title += [f"method {model.method}"] if model.method != "forward" else []
@@ -48,14 +48,14 @@ def overview(collection: CollectionData[Any]) -> str:
 
 
 def _tensors(collection: CollectionData[Any], kind: str) -> str:
-    """Each tied one once."""
+    """List the parameters or buffers, tied ones once."""
     sizes = [sizes_of(each) for each in collection.parameters if each.kind == kind and each.alias_of is None]
     totals = [sum(amount or 0 for amount in amounts) for amounts in zip(*sizes)]
     return "{:,} elements, {:,} bytes".format(*totals) if sizes else ""
 
 
 def _value(node: Node) -> str:
-    """ "float32[batch, 3]", "int"; nothing where nothing is known."""
+    """Return a short form of a node's value: "float32[batch, 3]", "int"; an empty text if nothing is known."""
     meta = node.meta
     if meta is None or meta.shape is None:
         return "" if meta is None else meta.dtype or meta.type or ""
@@ -83,7 +83,7 @@ def _amount(amount: Amount | None) -> str:
 
 
 def _listed(texts: list[str], separator: str = ", ") -> str:
-    """As many as fit into a line, one at least."""
+    """Join as many texts as fit into a line, at least one."""
     shown = 0
     length = 0
     while shown < len(texts) and (not shown or length + len(texts[shown]) <= _LEAST_WIDTH):
@@ -96,7 +96,7 @@ def _listed(texts: list[str], separator: str = ", ") -> str:
 def html_of_collection(collection: CollectionData[Any]) -> str:
     try:
         return _heading(collection) + (_picture(collection) or _summary_table(collection))
-    except (Error, OSError):  # a notebook shows something all the same
+    except (Error, OSError):  # a notebook shows the table instead
         return f"<pre>{escape(repr(collection))}</pre>"
 
 
@@ -112,7 +112,7 @@ def _heading(collection: CollectionData[Any]) -> str:
 
 
 def _picture(collection: CollectionData[Any]) -> str | None:
-    """SVG in HTML; None where there is no Graphviz, or a model that it cannot draw."""
+    """Return the graph as SVG in HTML, or None without Graphviz and for a model that it cannot draw."""
     try:
         svg = render(collection, "svg", f"--max-time={SECONDS}").decode("utf-8", errors="replace")
     except (Error, OSError):
@@ -124,7 +124,7 @@ def _picture(collection: CollectionData[Any]) -> str | None:
 
 
 def _is_picture(svg: str) -> bool:
-    """Whether nothing in it can run or load: it comes from names in a stranger's file."""
+    """Return true if the picture can neither run nor load anything: its names come from an untrusted file."""
     try:
         elements = list(ElementTree.fromstring(svg).iter())
     except ElementTree.ParseError:

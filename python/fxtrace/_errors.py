@@ -1,4 +1,4 @@
-"""What can go wrong, by whose business it is."""
+"""Exceptions and warnings of the package, by their cause."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ._printable import printable
 
 
 class Error(Exception):
-    """What is wrong, in one line; `hints` say what to do."""
+    """Base class of the package's exceptions: a message of one line, and `hints` on what to do."""
 
     def __init__(self, message: str, hints: Iterable[str] = ()):
         super().__init__(printable(message))
         self.hints = tuple(map(printable, hints))
-        if hasattr(self, "add_note"):  # Python 3.11: a traceback shows them
+        if hasattr(self, "add_note"):  # Python 3.11 shows them in a traceback
             for hint in self.hints:
                 self.add_note(f"hint: {hint}")
 
@@ -26,7 +26,7 @@ class UsageError(Error):
 
 
 class WrongModel(UsageError, TypeError):
-    """What was given as a model is none."""
+    """The object given as a model is not one."""
 
 
 class InputError(Error):
@@ -42,11 +42,11 @@ class ProgramNotFound(Error):
 
 
 class RebuildError(Error):
-    """The graph cannot be made a torch.fx.GraphModule with this model."""
+    """The graph cannot be made into a torch.fx.GraphModule with this model."""
 
 
 def not_loaded(loader: str, path: str, error: Exception) -> RebuildError:
-    """Of a file that torch itself cannot load; the graph does not need it to."""
+    """Return the error for a file that torch itself cannot load; tracing does not need torch to load it."""
     cause = next((line.strip(" :") for line in str(error).splitlines() if line.strip()), type(error).__name__)
     return RebuildError(
         f"{loader} cannot load {path}: {cause}; graph_module(MODEL) takes the model itself in place of the file, and if "
@@ -55,20 +55,20 @@ def not_loaded(loader: str, path: str, error: Exception) -> RebuildError:
 
 
 class GuardError(Error, ValueError):
-    """The inputs are not what the graph was traced for; the message has the guard that does not hold."""
+    """The inputs violate a guard of the graph; the message has the guard."""
 
 
 class ViewError(Error, ValueError):
-    """A view of the graph would reach outside of the memory of its tensor."""
+    """A view in the graph would access memory outside of its tensor."""
 
 
 class StructureError(GuardError, TypeError):
-    """An input has not the parts that the graph takes of it."""
+    """An input does not have the parts that the graph takes of it."""
 
 
 class NotFound(Error, LookupError):
-    """The collection or graph holds nothing of this name."""
+    """The collection or graph has no item of this name."""
 
 
 class FxtraceWarning(UserWarning):
-    """The program had something to say that needs attention."""
+    """A message of the program that needs attention."""

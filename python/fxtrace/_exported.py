@@ -1,4 +1,4 @@
-"""Graphs of exported programs: their leaves run the nodes of the program that the collection says they stand for."""
+"""Graph modules of exported programs: their leaves run the nodes of the program that the collection lists for them."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from ._values import NodeRef
 
 
 def load(path: str | os.PathLike[str], model: str = "") -> ExportedProgram:
-    """The program in the archive at `path`; `model` is its name where there are several."""
-    with _quiet("torch.export", "torch._export"):  # they warn of old layouts, and of classes in sample inputs
+    """Load the program in the archive at `path`; `model` is its name if there are several."""
+    with _quiet("torch.export", "torch._export"):  # torch warns about old layouts, and about classes in sample inputs
         try:
             return torch.export.load(path) if not model else _load_pt2(path).exported_programs[model]
         except Exception as error:
-            try:  # torch.export.load keeps the cause to itself
+            try:  # torch.export.load does not pass the cause on
                 _load_pt2(path)
             except Exception as cause:
                 error = cause
@@ -50,7 +50,7 @@ def _load_pt2(path: str | os.PathLike[str]) -> Any:
 
 @contextlib.contextmanager
 def _quiet(*names: str) -> Iterator[None]:
-    """Loggers say errors only."""
+    """Let these loggers report only errors."""
     loggers = [logging.getLogger(name) for name in names]
     before = [logger.level for logger in loggers]
     for logger in loggers:
@@ -76,12 +76,12 @@ class Archive:
         return [item for item in archive.infolist() if f"/{item.filename}".endswith(f"/{record}")]
 
     def is_empty(self, record: str) -> bool:
-        """What torch.export writes of a tensor that had no storage, such as one inside of a vmap."""
+        """Return true for a record of a tensor without a storage, such as one inside of a vmap."""
         with zipfile.ZipFile(self._file) as archive:
             return [item.file_size for item in self._find(archive, record)] == [0]
 
     def _record(self, record: str, name: str) -> bytes:
-        """The bytes of a record such as data/constants/tensor_0; of one that torch.save wrote, those of a tensor."""
+        """Return the bytes of a record such as data/constants/tensor_0; for a record of torch.save, those of the tensor."""
         with zipfile.ZipFile(self._file) as archive:
             found = self._find(archive, record)
             if len(found) != 1:
@@ -93,8 +93,10 @@ class Archive:
 
 
 def without_tokens(source: fx.GraphModule) -> fx.GraphModule:
-    """The graph without tokens of effects, which graphs of fxtrace do not have: nodes stand in the order of effects.
-    with_effects(token, operator, ...) is a call of the operator."""
+    """Return the graph without effect tokens, as in graphs of fxtrace: there the order of nodes is the order of effects.
+
+    with_effects(token, operator, ...) becomes a call of the operator.
+    """
     bodies = {name: body for name, body in source.named_children() if isinstance(body, fx.GraphModule)}
     changed = {name: new for name, body in bodies.items() if (new := without_tokens(body)) is not body}
     if not changed and not source.graph.find_nodes(op="call_function", target=torch.ops.higher_order.with_effects):
@@ -136,7 +138,7 @@ def without_tokens(source: fx.GraphModule) -> fx.GraphModule:
 
 
 def _with_bodies(source: fx.GraphModule, nodes: Iterable[fx.Node]) -> Iterator[fx.Node]:
-    """The nodes of `source`, and those of graphs that they run."""
+    """Yield the nodes of `source`, and those of the graphs that they run."""
     for node in nodes:
         yield node
         for used in node.all_input_nodes:
@@ -146,7 +148,7 @@ def _with_bodies(source: fx.GraphModule, nodes: Iterable[fx.Node]) -> Iterator[f
 
 
 class ProgramBuilder(Builder):
-    """Parameters and buffers are the program's own; inputs the leaves of the program's inputs, one after the other."""
+    """Builds graph modules with the program's own parameters and buffers; the inputs are the leaves of the program's inputs, in order."""
 
     def __init__(
         self,
@@ -156,7 +158,7 @@ class ProgramBuilder(Builder):
         state: State | None = None,
         functions: ModelFunctions | None = None,
     ):
-        """`body`: of control flow, with what its inputs stand for; the program's own graph when left out."""
+        """Prepare to build a body of control flow, with the state of its inputs, or the program's own graph without `body`."""
         self._program = program
         self._archive = archive
         self._source = body or without_tokens(program.graph_module)
@@ -182,7 +184,7 @@ class ProgramBuilder(Builder):
         return target, target, values[target]
 
     def complete(self, module: fx.GraphModule) -> None:
-        """What the program has and no operation uses is in the state_dict all the same."""
+        """Add the state of the program that no operation uses to the state_dict."""
         if self._is_body:
             return
         collection = None if self.graph.signature is not None else self.graph.collection
@@ -193,12 +195,12 @@ class ProgramBuilder(Builder):
 
     @staticmethod
     def _leaf_name(node: Node) -> str:
-        """As torch.export.unflatten names the calls of one module: fc, fc@1, ..."""
+        """Return the name that torch.export.unflatten gives to a call of a module: fc, fc@1, ..."""
         name = node.target or "root_module"
         return name if node.scope.call == 1 else f"{name}@{node.scope.call - 1}"
 
     def _check_constant(self, target: str) -> None:
-        """The collection has the program's values; the program's tensor itself is used, which leaves share."""
+        """Compare the collection's values with the program's tensor, which is used because leaves share it."""
         constant, theirs = self.graph.constants[target], self._state.values[target].detach().contiguous()
         if constant.data is not None:
             ours = tensor_of_constant(constant, target, lambda record: b"")
@@ -209,7 +211,7 @@ class ProgramBuilder(Builder):
         if (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape) or not torch.equal(
             ours.reshape(-1).view(torch.uint8), theirs.reshape(-1).view(torch.uint8)
         ):
-            raise RebuildError(f"the values of {target} are not the program's")
+            raise RebuildError(f"the values of {target} in the collection differ from the program's")
 
     def _leaf(self, node: Node) -> torch.nn.Module:
         if node.target == "" and not node.program_nodes and not self._is_body:
@@ -222,7 +224,7 @@ class ProgramBuilder(Builder):
         return leaf.build()
 
     def _check_operators(self, nodes: Iterable[fx.Node]) -> None:
-        """What the program has inside of a leaf is the file's word as much as a node of the graph."""
+        """Check the operators inside of a leaf, which come from the file and are as untrusted as the nodes of the graph."""
         for node in _with_bodies(self._source, nodes):
             if isinstance(node.target, (torch._ops.OpOverload, torch._ops.HigherOrderOperator)):
                 check_callable(operator_name(node.target), self.functions.libraries)
@@ -233,7 +235,7 @@ class ProgramBuilder(Builder):
 
     @functools.cached_property
     def _unwritten_mutations(self) -> dict[str, list[str]]:
-        """Of functional programs: a new value's node, and what takes it on, unless a copy_ node says so."""
+        """Map the node of a new value to the state it updates, for updates of functional programs that no copy_ node carries out."""
         if self._is_body:
             return {}
         written = {self.graph[node.args[0].name].target for node in self.graph if node.target == "aten.copy_.default"}
@@ -247,7 +249,7 @@ class ProgramBuilder(Builder):
     def build_body(self, name: str, body: GraphData) -> fx.GraphModule:
         source = getattr(self._source, name, None)
         if not isinstance(source, fx.GraphModule):
-            raise RebuildError(f"the program has no body {name!r}")
+            raise RebuildError(f"the program has no graph {name!r}")
         (reader,) = self._source.graph.find_nodes(op="get_attr", target=name)
         (caller,) = reader.users
         state = self._state.of_body(caller, reader, source)
@@ -255,7 +257,7 @@ class ProgramBuilder(Builder):
 
 
 class OwnModulesBuilder(ModelBuilder):
-    """The leaves of an exported program are modules of the caller's, of which the file does not tell everything."""
+    """Takes the leaves of an exported program from the caller's model; the file does not tell everything about these."""
 
     def __init__(
         self,
@@ -276,7 +278,7 @@ class OwnModulesBuilder(ModelBuilder):
         unordered = {node.target for each in graphs for node in each if node.arguments is not None}
         unused = [path for path in self._arguments if path not in unordered] if not self._body else []
         if unused:
-            raise RebuildError(f"arguments={{{unused[0]!r}: ...}}: no call of it has arguments in the order of use")
+            raise RebuildError(f"arguments={{{unused[0]!r}: ...}}: no call of this module has arguments in the order of use")
         return super().build(graph, kind)
 
     def call_as(self, node: Node, args: Any, kwargs: Any) -> tuple[Any, Any]:
@@ -291,14 +293,14 @@ class OwnModulesBuilder(ModelBuilder):
                     f"are for; name them in this order: arguments={{{node.target!r}: [...]}}"
                 )
             if len(names) != len(args) or len(set(names)) != len(names):
-                raise RebuildError(f"arguments={{{node.target!r}: {list(names)}}}: {len(args)} different names are needed")
+                raise RebuildError(f"arguments={{{node.target!r}: {list(names)}}}: expected {len(args)} different names")
             args, kwargs = (), {**dict(zip(names, args)), **kwargs}
         self._compare(node, names)
         return args, kwargs
 
     @functools.cached_property
     def _program_and_state(self) -> tuple[ProgramNodes, State]:
-        """Those of the file, with the values that the caller's model has."""
+        """Return the nodes of the file's program, and its state with the values of the caller's model."""
         assert self._load is not None
         program = self._load()
         state = State.of_program(program)
@@ -309,9 +311,9 @@ class OwnModulesBuilder(ModelBuilder):
         return ProgramNodes(getattr(source, self._body) if self._body else source), state
 
     def _compare(self, node: Node, names: Sequence[str] | None) -> None:
-        """On random values: the module and the operations that the file has for this call."""
+        """Compare the module with the file's operations for this call, on random values."""
         if self._load is None:
-            raise RebuildError(f"only the file tells what {node.target} takes and gives: archive=PATH")
+            raise RebuildError(f"the inputs and results of {node.target} are known only from the file: give that as archive=PATH")
         leaf = Leaf(node, *self._program_and_state, {})
         own = resolve_attribute(self._model, node.target)
         with torch.random.fork_rng(devices=[]), torch.no_grad():
@@ -320,7 +322,7 @@ class OwnModulesBuilder(ModelBuilder):
             want = _results(copy.deepcopy(leaf.build()), args, kwargs)
             if names is not None:
                 args, kwargs = (), {**dict(zip(names, args)), **kwargs}
-            for mode in ({}, {"training": False}, {"training": True}):  # the program was exported in one of them
+            for mode in ({}, {"training": False}, {"training": True}):  # the program was exported in one of these modes
                 module = copy.deepcopy(own)
                 for each in module.modules():
                     each.__dict__.update(mode)
@@ -333,7 +335,7 @@ class OwnModulesBuilder(ModelBuilder):
                 else:
                     failure = ""
         how = "" if names is None else f" with arguments={{{node.target!r}: {list(names)}}}"
-        raise RebuildError(f"on random values {node.target} does not give what the file's operations give{how}{failure}")
+        raise RebuildError(f"on random values, the results of {node.target} differ from those of the file's operations{how}{failure}")
 
     def build_body(self, name: str, body: GraphData) -> fx.GraphModule:
         return OwnModulesBuilder(self._model, self._archive, self.functions, self._load, self._arguments, name).build(body, Body)

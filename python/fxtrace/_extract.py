@@ -1,4 +1,4 @@
-"""fxtrace.extract: a part of a graph as a collection of its own."""
+"""fxtrace.extract: extraction of a part of a graph as a collection of its own."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ def extract(
     graph: str | None = None,
     **options: Any,
 ) -> Collection:
-    """A part of a model or collection, as `fxtrace extract` makes it.
+    """Extract a part of a model or collection, as `fxtrace extract` does.
 
     - model: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
     - module, call: a call of a module, by its path and number, the first from 1;
     - start, end: names of nodes, --from and --to on the command line;
-    - graph: the module in whose graph these are, the root by default;
+    - graph: the module whose graph has these nodes, the root by default;
     - options: the keywords of trace(), for a model.
 
     Returns a Collection with the part as its graph, whose graph_module() takes modules and parameters from the same model.
 
-    Raises UsageError for wrong options and for what is not there, InputError for what is no model or cannot be read.
+    Raises UsageError for wrong options, and for a module or node that does not exist; InputError for a file that is not a model or
+    cannot be read.
     """
     check_keywords("extract", options)
     name, content = input_argument(model)
@@ -54,7 +55,7 @@ def _kept(model: Any) -> Kept | None:
 
 
 def _model_file(model: Any) -> str | None:
-    """Where modules and weights are; a saved trace has none."""
+    """Return the path of the file with the modules and weights, or None; a saved trace has none."""
     if isinstance(model, Collection):
         return model.path
     if not isinstance(model, (str, os.PathLike)):

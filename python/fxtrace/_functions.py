@@ -1,4 +1,4 @@
-"""Targets of call_function nodes as what Python calls."""
+"""Resolution of the targets of call_function nodes to Python callables."""
 
 from __future__ import annotations
 
@@ -19,35 +19,37 @@ from ._errors import RebuildError
 
 
 def _table(name: str) -> dict[str, frozenset[str]]:
-    """Names by their namespaces, from rows of lib/operators: {"torch.linalg", " cholesky cond " " det "},"""
+    """Read names by namespace from rows of a table of lib/operators: {"torch.linalg", " cholesky cond " " det "},"""
     rows = re.findall(r'\{"(.+?)",([^}]*)\}', (pkgutil.get_data(__package__, name) or b"").decode())
     return {space: frozenset(names.replace('"', " ").split()) for space, names in rows}
 
 
-# Functions of torch that a graph may name.
+# Functions of torch that a graph may call.
 FUNCTIONS = _table("torch_functions.inc")
-# Operators that a graph may call without the caller's word.
+# Operators that a graph may call without the caller's permission.
 OPERATORS = _table("callable_operators.inc")
-# What Python itself does in graphs; what could run other code than the graph's is not among it.
+# Builtins that a graph may call; those that could run other code than the graph's are left out.
 _BUILTINS = frozenset(
     "abs all any bin bool bytes chr complex dict divmod enumerate float getattr hash hex int isinstance len list max "
     "min oct ord pow range reversed round set slice sorted str sum tuple type zip".split()
 )
 _NOT_OF_OPERATOR = frozenset(("attrgetter", "call", "itemgetter", "methodcaller"))
 _NOT_OF_STRINGS = frozenset(("format", "format_map"))
-# Of tensors: values, whatever they are read from.
+# Attributes of tensors that a graph may read; all are plain values.
 _TENSOR_ATTRIBUTES = frozenset(
     "H T data device dtype grad imag is_cuda is_leaf is_meta is_nested is_quantized is_sparse itemsize layout mH mT "
     "nbytes ndim real requires_grad shape".split()
 )
-# What a caller gives of the model's own functions: by their qualified names, or themselves and whole Python modules.
+# The model's own functions, as a caller gives them: by qualified name, or as functions and whole Python modules.
 Functions = Union[Mapping[str, Callable[..., Any]], Iterable[Union[Callable[..., Any], types.ModuleType]]]
 _OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch._ops.HigherOrderOperator)
 
 
 def is_callable(target: str, libraries: Iterable[str] = ()) -> bool:
-    """Whether an operator, or a class of torch.classes, is one of those that only compute, or of what the caller trusts:
-    a namespace that has none of those, or an operator by namespace and name."""
+    """Return true if an operator, or a class of torch.classes, only computes or is trusted by the caller.
+
+    `libraries` trusts a namespace, unless some of its operators are in the table; of these, an operator by namespace and name.
+    """
     parts = target.split(".")
     space, _, name = ("torch.classes", "", parts[2]) if parts[:2] == ["torch", "classes"] else (parts[0], "", ".".join(parts[1:2]))
     if name in OPERATORS.get(space, ()):
@@ -57,7 +59,7 @@ def is_callable(target: str, libraries: Iterable[str] = ()) -> bool:
 
 
 def operator_name(function: torch._ops.OpOverload | torch._ops.HigherOrderOperator) -> str:
-    """As targets of nodes have it: "aten.add.Tensor", "higher_order.cond"."""
+    """Return the name of an operator as in targets of nodes: "aten.add.Tensor", "higher_order.cond"."""
     named: Any = function
     return f"higher_order.{named.name()}" if isinstance(function, torch._ops.HigherOrderOperator) else str(function)
 
@@ -69,13 +71,13 @@ def check_callable(target: str, libraries: Iterable[str] = ()) -> None:
     space = parts[2] if parts[:2] == ["torch", "classes"] else parts[0]
     needed = ".".join(parts[:2]) if space in OPERATORS else space
     raise RebuildError(
-        f"{target} is refused: it is not known to only compute, and what it does to files, memory or this process is up to "
-        f"the graph; if you trust it, graph_module(libraries=[{needed!r}])"
+        f"{target} is refused: it may do more than compute, and the graph decides what it does to files, memory or this "
+        f"process; if you trust it, call graph_module(libraries=[{needed!r}])"
     )
 
 
 def resolve_function(target: str, libraries: Iterable[str] = ()) -> Callable[..., Any]:
-    """What `target` of a call_function names: an operator under torch.ops, else a Python name."""
+    """Return the callable that `target` of a call_function names: an operator under torch.ops, or a Python function."""
     head, *rest = target.split(".")
     if head in ("operator", "builtins", "math"):
         value = _of_python(head, rest)
@@ -99,15 +101,17 @@ def resolve_function(target: str, libraries: Iterable[str] = ()) -> Callable[...
 
 
 class ModelFunctions:
-    """Functions of the model's own Python that the caller has given: nothing is imported for a name in a collection.
-    `libraries`: whose operators the caller trusts."""
+    """The model's own Python functions, as given by the caller; nothing is imported for a name in a collection.
+
+    `libraries`: the libraries whose operators the caller trusts.
+    """
 
     def __init__(self, functions: Functions | None, libraries: Iterable[str] = ()):
         self.libraries = frozenset([libraries] if isinstance(libraries, str) else libraries)
         for name in self.libraries:
             if not isinstance(name, str):
-                raise TypeError(f"libraries: a namespace of torch.ops is a str, not of {type(name).__name__}")
-        self._named: dict[str, Callable[..., Any]] = {}  # as the caller names them
+                raise TypeError(f"libraries: expected namespaces of torch.ops as str, got {type(name).__name__}")
+        self._named: dict[str, Callable[..., Any]] = {}  # under the names that the caller gave
         self._by_name: dict[str, Callable[..., Any]] = {}
         self._modules: dict[str, types.ModuleType] = {}
         if isinstance(functions, (types.ModuleType, torch.jit.ScriptFunction)) or callable(functions):
@@ -115,7 +119,7 @@ class ModelFunctions:
         if isinstance(functions, Mapping):
             for name, function in functions.items():
                 if not callable(function):
-                    raise TypeError(f"functions: {name} is no function, but of {type(function).__name__}")
+                    raise TypeError(f"functions: {name} is not a function, got {type(function).__name__}")
                 self._named[name] = self._by_name[name] = function
             return
         for item in functions or ():
@@ -124,10 +128,10 @@ class ModelFunctions:
             elif callable(item):
                 self._by_name[_qualified_name(item)] = item
             else:
-                raise TypeError(f"functions: neither a function nor a module, but of {type(item).__name__}")
+                raise TypeError(f"functions: expected a function or a module, got {type(item).__name__}")
 
     def find(self, target: str) -> Callable[..., Any] | None:
-        """A module gives the functions that it defines itself, and nothing that it imports."""
+        """Return the given function of this name, or None; a module provides the functions that it defines, not those that it imports."""
         function = self._by_name.get(target) or self._by_name.get(f"__main__.{target}")
         space, _, name = target.rpartition(".")
         if function is None and space in self._modules and not name.startswith("__"):
@@ -137,7 +141,7 @@ class ModelFunctions:
         return None if function is None else _for_fx(function, name)
 
     def resolve(self, target: str, is_recorded: bool = False) -> Callable[..., Any]:
-        """`is_recorded`: nobody knows which of the function's parameters the arguments are for, so the caller says so."""
+        """Return the given function; with `is_recorded` only one given by name: its parameters must be in the order of the arguments."""
         function = self.find(target)
         if is_recorded and target not in self._named:
             raise RebuildError(
@@ -155,23 +159,23 @@ class ModelFunctions:
 
 
 def _own_name(module: str) -> str:
-    """As TorchScript has it: __main__ goes without saying."""
+    """Return the name of a module as in TorchScript, which leaves __main__ out."""
     return "" if module == "__main__" else module
 
 
 def _qualified_name(function: Any) -> str:
-    """As TorchScript has it."""
+    """Return the qualified name of a function as in TorchScript."""
     if isinstance(function, torch.jit.ScriptFunction):
         parts = str(function.qualified_name).split(".")
         return ".".join(part for part in parts if part != "__torch__" and not part.startswith("___torch_mangle_"))
     name, module = getattr(function, "__name__", None), getattr(function, "__module__", None)
     if not isinstance(name, str) or not isinstance(module, str):
-        raise TypeError("functions: what has no name of its own is given by name, functions={NAME: ...}")
+        raise TypeError("functions: an object without a name must be given by name, functions={NAME: ...}")
     return f"{module}.{name}" if _own_name(module) else name
 
 
 def _for_fx(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A function that torch.fx's code generator has a name for."""
+    """Return a function that torch.fx's code generator has a name for."""
     if isinstance(function, types.FunctionType) and function.__name__.isidentifier():
         return function
 
@@ -183,7 +187,7 @@ def _for_fx(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _of_python(module: str, names: list[str]) -> Any:
-    """A function, or a method of a builtin type such as str.upper."""
+    """Return a function, or a method of a builtin type such as str.upper; None if a graph may not call it."""
     first = names[0] if names else ""
     if (module == "builtins" and first not in _BUILTINS) or (module == "operator" and first in _NOT_OF_OPERATOR):
         return None
@@ -198,7 +202,7 @@ def _of_python(module: str, names: list[str]) -> Any:
 
 
 def _of_torch(target: str, libraries: Iterable[str]) -> Any:
-    """A function of the table, or a class that LibTorch or a library of operators has registered."""
+    """Return a function of the table, or a class that LibTorch or a library of operators has registered."""
     space, _, name = target.rpartition(".")
     if space.startswith("torch.classes.") and space.count(".") == 2:
         made_by = _of_classes(space.rpartition(".")[2], name)
@@ -207,7 +211,7 @@ def _of_torch(target: str, libraries: Iterable[str]) -> Any:
         return made_by
     if name not in FUNCTIONS.get(space, ()):
         return None
-    if space == "torch.Tensor" or space.startswith("torch._C"):  # no modules that Python finds
+    if space == "torch.Tensor" or space.startswith("torch._C"):  # these are not importable modules
         place: Any = functools.reduce(getattr, space.split(".")[1:], torch)
     else:
         place = importlib.import_module(space)
@@ -220,21 +224,21 @@ def _of_classes(space: str, name: str) -> Any:
         return None
     try:
         made_by = getattr(classes, name)
-    except RuntimeError:  # no such class
+    except RuntimeError:  # there is no such class
         return None
     return _for_fx(made_by, name)
 
 
 def by_position(function: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The same call of an operator without names that Python has no syntax for: uniform_(x, from=0) is uniform_(x, 0)."""
-    schema = getattr(function, "_schema", None)  # of an operator with a check none has such names
+    """Return the arguments without keywords that Python has no syntax for: uniform_(x, from=0) becomes uniform_(x, 0)."""
+    schema = getattr(function, "_schema", None)  # no operator with a check has such names
     if schema is None or not any(keyword.iskeyword(name) for name in kwargs):
         return args, kwargs
     last = max(i for i, argument in enumerate(schema.arguments) if argument.name in kwargs and keyword.iskeyword(argument.name))
     values, rest = list(args), dict(kwargs)
     for argument in schema.arguments[len(args) : last + 1]:
         if argument.kwarg_only or (argument.name not in rest and not argument.has_default_value()):
-            raise RebuildError(f"{argument.name!r} cannot be given by its position")
+            raise RebuildError(f"argument {argument.name!r} cannot be passed by position")
         values.append(rest.pop(argument.name) if argument.name in rest else argument.default_value)
     return tuple(values), rest
 
@@ -248,23 +252,23 @@ def is_tensor_attribute(name: str) -> bool:
 
 
 def read_value(holder: Any, name: str) -> Any:
-    """An attribute that a graph reads: no function, class or module of Python."""
+    """Return an attribute that a graph reads; raise RebuildError for a function, class or module of Python."""
     value = getattr(holder, name)
     own = (torch.nn.Module, RecursiveScriptClass)
     if isinstance(value, types.ModuleType) or (callable(value) and not isinstance(value, own)):
-        raise RebuildError(f"{name} is no module, tensor or other value")
+        raise RebuildError(f"{name} is not a module, tensor or other value")
     return value
 
 
 def call_object(value: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-    """Calls a method of a script object."""
+    """Call a method of a script object."""
     if name.startswith("__") or not isinstance(value, (torch.ScriptObject, RecursiveScriptClass)):
-        raise RebuildError(f"{name} is a method of a script object, and called on none")
+        raise RebuildError(f"{name} is a method of script objects, but is called on another value")
     return getattr(value, name)(*args, **kwargs)
 
 
 def own_method(module: torch.nn.Module, name: str) -> Callable[..., Any]:
-    """A method that a graph calls: one of TorchScript, or one that stands beside the module's forward."""
+    """Return a method that a graph calls: one of TorchScript, or one that is defined beside the module's forward."""
     is_own = False
     if isinstance(module, torch.jit.ScriptModule):
         is_own = bool(module._c._has_method(name))
@@ -274,13 +278,13 @@ def own_method(module: torch.nn.Module, name: str) -> Callable[..., Any]:
             if is_own or "forward" in vars(base):
                 break
     if not is_own or name.startswith("__"):
-        raise RebuildError(f"{name} is no method that the module's forward could call")
+        raise RebuildError(f"{name} is not a method that the module's forward could call")
     method: Callable[..., Any] = getattr(module, name)
     return method
 
 
 def _named_function(method: types.MethodDescriptorType) -> Callable[..., Any]:
-    """A function that torch.fx's code generator has a name for; methods of builtins have no __module__."""
+    """Wrap a method in a function that torch.fx's code generator has a name for: methods of builtins have no __module__."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         return method(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""A graph as a torch.fx.GraphModule, with what the model's file or the loaded model has."""
+"""Construction of a torch.fx.GraphModule from a graph and the model's file or the loaded model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def graph_module(
     arguments: Mapping[str, Sequence[str]],
     libraries: Sequence[str],
 ) -> fx.GraphModule:
-    """See Collection.graph_module."""
+    """Build the graph module; see Collection.graph_module."""
     module, in_spec = _rebuilt(graph, model, archive, ModelFunctions(functions, libraries), arguments, check)
     if check and (guards := GuardCheck(graph, in_spec)):
         module.register_forward_pre_hook(guards, with_kwargs=True)
@@ -43,7 +43,7 @@ def _rebuilt(
     arguments: Mapping[str, Sequence[str]],
     check: bool,
 ) -> tuple[fx.GraphModule, pytree.TreeSpec | None]:
-    """And how its arguments are nested, where that is known."""
+    """Build the graph module; return it with the structure of its arguments, if that is known."""
     collection = graph.collection
     if isinstance(model, (str, os.PathLike)):
         model, archive = None, model
@@ -54,7 +54,7 @@ def _rebuilt(
     if model is None and kept is not None:
         model = kept.model
     if model is None and path is None:
-        raise RebuildError("say what the modules and parameters come from: graph_module(MODEL), the model or its file")
+        raise RebuildError("the modules and parameters are missing: call graph_module(MODEL) with the model or its file")
     if model is None and not os.path.isfile(str(path)):
         raise InputError(f"{path}: no such file")
     kind = collection.model.kind if collection is not None else None
@@ -62,17 +62,17 @@ def _rebuilt(
         model = _exported.load(str(path), _model_name(collection))
     file: str | IO[bytes] | None = kept.file() if kept is not None and _has_records(graph) else path
     if arguments and (kind != "exported_program" or not isinstance(model, torch.nn.Module)):
-        raise RebuildError("arguments= is for modules of yours in the graph of an exported program: graph_module(MODEL, arguments=...)")
+        raise RebuildError("arguments= needs your own modules and the graph of an exported program: graph_module(MODEL, arguments=...)")
     if isinstance(model, torch.export.ExportedProgram):
         if kind == "torchscript":
-            raise RebuildError("this graph is of a TorchScript archive, and the model an exported program")
+            raise RebuildError("this graph is of a TorchScript archive, but the model is an exported program")
         program_archive = _exported.Archive(file) if file else None
         module = _checking(_exported.ProgramBuilder(model, program_archive, functions=functions), check).build(graph)
         return module, model.call_spec.in_spec if graph.signature is not None else None
     if model is None:
         model = _torchscript.load(str(path))
     if not isinstance(model, torch.nn.Module):
-        raise RebuildError(f"the model is no module and no exported program, but of {type(model).__name__}")
+        raise RebuildError(f"expected a module or an exported program as the model, got {type(model).__name__}")
     if isinstance(model, torch.jit.ScriptModule):
         model = _torchscript.with_callable_parts(model)
     if kind == "exported_program":
@@ -87,7 +87,7 @@ def _rebuilt(
 
 
 def _has_records(graph: GraphData) -> bool:
-    """Whether the collection leaves values of constants to the model's file."""
+    """Return true if the collection leaves values of constants to the model's file."""
     constants = graph.constants.values()
     return any(each.record is not None for each in constants) or any(map(_has_records, graph.subgraphs.values()))
 

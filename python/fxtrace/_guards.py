@@ -1,9 +1,9 @@
-"""Guards of a graph, checked before it runs.
+"""Checks of a graph's guards before it runs.
 
-They are texts of a collection, which may say anything: they are never Python that runs. What is evaluated is a small part
-of the language, on the inputs: arithmetic and comparisons, what tensors say of themselves, and functions of the table of
-those that only compute. A guard over anything else (the state of the process) is not checked; what depends on parameters,
-modules or values in the graph is an assertion in the graph.
+Guards are texts of an untrusted collection and are never run as Python. The evaluator implements a small part of the language on
+the inputs: arithmetic and comparisons, properties of tensors, and functions of the table of those that only compute. A guard on
+anything else (the state of the process) is not checked; conditions on parameters, modules or values in the graph are assertions
+in the graph instead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._errors import GuardError, RebuildError, StructureError
 from ._functions import is_tensor_attribute, is_tensor_method, resolve_function
 from ._signature import ModelSignature, missing
 
-_LONGEST = 20_000  # characters of a guard that is read
+_LONGEST = 20_000  # the most characters that a guard may have to be checked
 _LARGEST_EXPONENT = 64
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -66,11 +66,11 @@ _SEQUENCES = (list, tuple)
 
 
 class _NotChecked(Exception):
-    """The guard has something that is not evaluated."""
+    """The guard contains something that is not evaluated."""
 
 
 class _Size(NamedTuple):
-    """A size of an input, or an integer that is one: factor*dimension + offset."""
+    """A size of an input, or the value of an integer input: factor*dimension + offset."""
 
     input: str
     place: int | None
@@ -80,18 +80,18 @@ class _Size(NamedTuple):
 
 
 class GuardCheck:
-    """A forward pre-hook that raises GuardError for inputs that the graph is not for."""
+    """A forward pre-hook that raises GuardError for inputs that violate a guard of the graph."""
 
     def __init__(self, graph: GraphData, in_spec: pytree.TreeSpec | None = None):
-        """`in_spec`: of the arguments of an exported program."""
+        """Read the guards; `in_spec` is the structure of the arguments of an exported program."""
         self._in_spec = in_spec
         self._leaves = _leaves_of(graph) if in_spec is None else {}
         placeholders = [node for node in graph if node.op == "placeholder"]
         self._inputs = [(str(node.target), node.name) for node in placeholders]
         found = (_Size(str(node.target), place, *line) for node in placeholders for place, size in _sizes(node) if (line := _line_of(size)))
-        self._sizes = sorted(found, key=lambda size: (size.factor, size.offset) != (1, 0))  # dimensions alone come first
+        self._sizes = sorted(found, key=lambda size: (size.factor, size.offset) != (1, 0))  # sizes that are a plain dimension come first
         names = {name for names in self._inputs for name in names} | {size.dimension for size in self._sizes}
-        if graph.signature is not None:  # what placeholders are parts of
+        if graph.signature is not None:  # the arguments that placeholders are parts of
             names |= {str(entry.path[0]) for entry in graph.signature.inputs if entry.path}
         read = ((guard, _read(guard.expr, names)) for guard in graph.guards)
         self._guards = [(guard, tree) for guard, tree in read if tree is not None]
@@ -105,18 +105,18 @@ class GuardCheck:
         try:
             call = inspect.signature(module.forward).bind(*args, **kwargs)
         except TypeError:
-            return  # forward says it better
+            return  # forward raises a better error
         call.apply_defaults()
-        # A fixed tensor that was left out is what the graph has.
+        # A fixed tensor that was left out has the graph's value.
         values = {name: value for name, value in call.arguments.items() if value is not missing}
         signature = module.graph._codegen if isinstance(module, fx.GraphModule) else None
-        if isinstance(signature, ModelSignature):  # placeholders are parts of what the model takes
+        if isinstance(signature, ModelSignature):  # placeholders are parts of the model's arguments
             values |= dict(zip(signature.placeholders, signature.process_inputs(*call.args)))
         self.check(values)
         self._check_nesting(call.arguments)
 
     def _check_nesting(self, arguments: Mapping[str, Any]) -> None:
-        """As torch.export's own module does, which takes what is nested in the same way."""
+        """Raise StructureError if the arguments are nested in another way, as torch.export's own module does."""
         if any(isinstance(value, fx.Proxy) for value in arguments.values()):
             return
         for name, count in self._leaves.items():
@@ -125,12 +125,12 @@ class GuardCheck:
         if self._in_spec is None:
             return
         count, names = self._in_spec.child(0).num_children, list(self._in_spec.child(1).context)
-        if list(arguments)[count:] != names:  # an argument without parts is none of the graph's
+        if list(arguments)[count:] != names:  # an argument without parts is not among the graph's
             return
         args = tuple(list(arguments.values())[:count])
         given = pytree.tree_structure((args, {name: arguments[name] for name in names}))
         if given != self._in_spec:
-            raise StructureError(f"these inputs are not nested as those of the program: expected {self._in_spec}, got {given}")
+            raise StructureError(f"these inputs are nested in another way than the program's: expected {self._in_spec}, got {given}")
 
     def check(self, inputs: dict[str, Any]) -> None:
         if any(isinstance(value, fx.Proxy) for value in inputs.values()):
@@ -150,13 +150,13 @@ class GuardCheck:
             if not _holds(tree, values):
                 place = f" ({guard.source.file}:{guard.source.line})" if guard.source is not None else ""
                 raise GuardError(
-                    f"these inputs are not what the graph was traced for: {guard.expr}{place} does not hold",
-                    ["trace again, for these inputs; graph_module(check=False) runs the graph all the same"],
+                    f"the graph was not traced for these inputs: {guard.expr}{place} does not hold",
+                    ["trace again for these inputs, or use graph_module(check=False) to run the graph without this check"],
                 )
 
 
 def _leaves_of(graph: GraphData) -> dict[str, int]:
-    """How many values there are in each argument that the graph takes apart."""
+    """Return the number of values in each argument that the graph takes apart."""
     counts: dict[str, int] = {}
     for entry in graph.signature.inputs if graph.signature is not None else ():
         if entry.path is not None and len(entry.path) > 1:
@@ -166,14 +166,14 @@ def _leaves_of(graph: GraphData) -> dict[str, int]:
 
 
 def _sizes(node: Node) -> Iterator[tuple[int | None, Any]]:
-    """Of a placeholder, with their places; an integer is one itself."""
+    """Yield the sizes of a placeholder with their dimensions; an integer input is a size itself."""
     yield from enumerate(node.shape or ())
     if node.meta is not None and node.meta.type == "int":
         yield None, node.meta.value
 
 
 def _line_of(size: Any) -> tuple[str, int, int] | None:
-    """Of "batch*2+1" the dimension, 2 and 1; nothing for a number, and for what is no such expression of one dimension."""
+    """Return dimension, factor and offset of "batch*2+1"; None for a number, and for expressions that are not linear in one dimension."""
     if not isinstance(size, str) or len(size) > _LONGEST:
         return None
     try:
@@ -204,7 +204,7 @@ def _line(node: ast.expr) -> tuple[str | None, int, int]:
 
 
 def _read(expr: str, names: set[str]) -> ast.expr | None:
-    """Nothing where a name in it is not known, or none is of an input."""
+    """Parse a guard; return None if a name in it is unknown, or if no name in it is an input."""
     if len(expr) > _LONGEST:
         return None
     try:
@@ -218,7 +218,7 @@ def _read(expr: str, names: set[str]) -> ast.expr | None:
 
 
 def _holds(tree: ast.expr, values: dict[str, Any]) -> bool:
-    """True as well where that cannot be told."""
+    """Evaluate a guard; return true also if it cannot be evaluated."""
     try:
         with torch.no_grad():
             return bool(_Evaluator(values).value(tree))
@@ -230,7 +230,7 @@ def _holds(tree: ast.expr, values: dict[str, Any]) -> bool:
 
 class _Evaluator:
     def __init__(self, values: dict[str, Any]):
-        self._values = values  # not copied: there may be hundreds, and as many guards
+        self._values = values  # not copied: there may be hundreds of values, and as many guards
         self._bound: dict[str, Any] = {}
 
     def value(self, node: ast.expr | None) -> Any:
@@ -345,14 +345,14 @@ class _Evaluator:
         holder = self.value(node.value)
         if not isinstance(holder, torch.Tensor):
             raise TypeError(node.attr)
-        if not is_tensor_method(node.attr) or node.attr.endswith("_"):  # what writes into the inputs
+        if not is_tensor_method(node.attr) or node.attr.endswith("_"):  # a method that writes into the inputs, or an unknown one
             raise _NotChecked
         method: Callable[..., Any] = getattr(holder, node.attr)
         return method
 
 
 def _known_function(path: str) -> Callable[..., Any]:
-    """Of torch or math, or an operator of aten; none that writes into its arguments."""
+    """Return a function of torch or math, or an operator of aten; never one that writes into its arguments."""
     space = path.rpartition(".")[0]
     if path.endswith("_") or (space not in ("torch", "math") and not path.startswith("aten.")):
         raise _NotChecked

@@ -1,9 +1,9 @@
-"""Leaves of exported programs: some nodes of a program's graph as a module of their own.
+"""Leaves of exported programs: modules that run some nodes of a program's graph.
 
-The collection says which of the program's values enter and leave them. Parameters, buffers and sizes that are not among these
-are the leaf's own. Which ones these are, the fxtrace program knows too and does not write: here torch's own schemas and fake
-tensors tell what a node gives back, so a leaf that runs and gives the model's results confirms what the collection says of it,
-and collections of earlier versions need no other path.
+The collection lists the values of the program that enter and leave a leaf. Parameters, buffers and sizes that are not listed belong
+to the leaf. The program fxtrace knows which ones these are, but does not write it: here torch's own schemas and fake tensors tell
+which argument a node returns. So a leaf that runs and computes the model's results confirms what the collection says of it, and
+collections of earlier versions take the same path.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from ._signature import set_code
 from ._tree import leave_out_of_state_dict, place_attribute
 from ._values import NodeRef, map_values
 
-RESULTS_KEY = "fxtrace.results"  # meta of a node: names of its results that are no nodes any more
+RESULTS_KEY = "fxtrace.results"  # key in a node's meta: names of its results that are not nodes any more
 LIFTED = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ)
 
 
 def state_of(program: ExportedProgram) -> dict[str, Any]:
-    """Parameters, buffers, constants and objects by qualified name."""
+    """Return parameters, buffers, constants and objects by qualified name."""
     return {**program.constants, **program.state_dict}
 
 
 class State:
-    """What inputs of a graph stand for a parameter, buffer, constant or object: by the placeholder's name."""
+    """The inputs of a graph that stand for a parameter, buffer, constant or object, by the placeholder's name."""
 
     def __init__(self, values: dict[str, Any], names: dict[str, str], constants: set[str], persistent: set[str]):
         self.values = values
-        self.names = names  # of the placeholder: qualified name
+        self.names = names  # qualified names by the placeholder's name
         self.constants = constants
-        self.persistent = persistent  # what is in the model's state_dict
+        self.persistent = persistent  # names in the model's state_dict
 
     @classmethod
     def of_program(cls, program: ExportedProgram) -> State:
@@ -54,11 +54,11 @@ class State:
         return cls(state_of(program), names, constants, persistent)
 
     def of_body(self, caller: fx.Node, body: fx.Node, body_module: fx.GraphModule) -> State:
-        """For the body of control flow, where the caller's operands reach it unchanged in every turn."""
+        """Return the state of a body of control flow, for operands of the caller that reach it unchanged in every iteration."""
         placeholders = [node for node in body_module.graph.nodes if node.op == "placeholder"]
         operator_of: Any = caller.target
         if operator_of.name() in ("cond", "while_loop", "scan", "associative_scan", "map_impl"):
-            operands = pytree.tree_leaves(_args(caller)[-1])  # before these: carried values, slices of tensors
+            operands = pytree.tree_leaves(_args(caller)[-1])  # the last argument; those before it are carried values and slices of tensors
         else:
             operands = pytree.tree_leaves(_args(caller)[_args(caller).index(body) + 1 :])
         names = {}
@@ -69,7 +69,7 @@ class State:
         return State(self.values, names, self.constants, self.persistent)
 
     def lifted(self, node: fx.Node) -> str | None:
-        """The qualified name that `node` reads or, as the result of an operator in place, has changed."""
+        """Return the qualified name of the state that `node` reads or, as the result of an in-place operator, has changed."""
         while node.name not in self.names:
             same = given_back(node)
             if same is None:
@@ -79,12 +79,12 @@ class State:
 
 
 def _args(node: fx.Node) -> tuple[Any, ...]:
-    """The arguments of a node that is known to have such."""
+    """Return the arguments of a node as a tuple."""
     return node.args
 
 
 def changed_argument(node: fx.Node) -> fx.Node | None:
-    """The argument that a node gives back after changing it in place."""
+    """Return the argument that a node returns after changing it in place."""
     if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
         return None
     schema = node.target._schema
@@ -100,7 +100,7 @@ def changed_argument(node: fx.Node) -> fx.Node | None:
 
 
 def given_back(node: fx.Node) -> fx.Node | None:
-    """The argument that is the node's result itself, unchanged or changed in place."""
+    """Return the argument that a node returns as its result, unchanged or changed in place."""
     if node.target is operator.getitem:
         return handed_through(node) or given_back_in_list(node)
     if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
@@ -113,7 +113,7 @@ def given_back(node: fx.Node) -> fx.Node | None:
         return None
     before = first.meta["val"]
     if str((before.shape, before.dtype, before.stride())) != str((value.shape, value.dtype, value.stride())):
-        return None  # as text: a question about sizes that depend on data would raise
+        return None  # compared as text: a comparison of sizes that depend on data would raise
     args, kwargs = fx.map_arg((_args(node), node.kwargs), lambda other: other.meta["val"])
     fake: Any = value
     with fake.fake_mode, torch.no_grad():
@@ -130,7 +130,7 @@ def given_back_in_list(item: fx.Node) -> fx.Node | None:
 
 
 def handed_through(item: fx.Node) -> fx.Node | None:
-    """The operand that a region (no_grad, autocast) hands through its body as this result."""
+    """Return the operand that a region (no_grad, autocast) returns unchanged from its body as this result."""
     region, index = _args(item)
     if not isinstance(region, fx.Node) or not str(region.target).startswith("wrap"):
         return None
@@ -144,8 +144,11 @@ def handed_through(item: fx.Node) -> fx.Node | None:
 
 
 def nodes_by_name(graph_module: fx.GraphModule) -> dict[str, fx.Node]:
-    """By the names in the archive.  For some, torch.export.load makes others: NAME_unused without a result,
-    and NAME_OVERLOAD where the archive (before torch 2.8) has no name for an operator with several."""
+    """Return the nodes by their names in the archive.
+
+    torch.export.load renames some: NAME_unused without a result, and NAME_OVERLOAD where the archive (before torch 2.8) has no name
+    for an operator with several results.
+    """
     nodes = {node.name: node for node in graph_module.graph.nodes}
     other = {}
     for name, node in nodes.items():
@@ -157,12 +160,12 @@ def nodes_by_name(graph_module: fx.GraphModule) -> dict[str, fx.Node]:
 
 
 def operation(node: fx.Node) -> fx.Node:
-    """Where an operator with several results has no name in the archive, its first result stands for it."""
+    """Return the node that calls the operator; its first result stands for an operator that has no name in the archive."""
     return _args(node)[0] if node.target is operator.getitem else node
 
 
 class ProgramNodes:
-    """The nodes of a program's graph, by name and by their place in it."""
+    """The nodes of a program's graph, by name and by their position in it."""
 
     def __init__(self, module: fx.GraphModule):
         self.module = module
@@ -171,10 +174,10 @@ class ProgramNodes:
 
 
 class Leaf:
-    """The nodes of a program's graph that a node of the rebuilt graph stands for, as one module.
+    """A module of the nodes of a program's graph that one node of the rebuilt graph stands for.
 
-    `mutations` are those that the program has as outputs and nodes of the rebuilt graph do not carry out: the
-    name of the node with the new value, and the qualified names of what changes.
+    `mutations` are the updates of state that the program returns as outputs and that no node of the rebuilt graph carries out: the
+    name of the node with the new value, and the qualified names of the state that it updates.
     """
 
     def __init__(self, call: Node, program: ProgramNodes, state: State, mutations: dict[str, list[str]]):
@@ -189,23 +192,23 @@ class Leaf:
         listed = [operation(by_name[name]) for name in call.program_nodes]
         known = set(listed)
         inside, added = set(listed), list(listed)
-        while added:  # results of operators with several are nodes of their own
+        while added:  # results of an operator with several are nodes of their own
             node = added.pop()
             results = [user for user in node.users if user.target is operator.getitem and _args(user)[0] is node]
             added += [each for each in results if each not in inside]
             inside.update(results)
         self.nodes = sorted(inside, key=program.places.__getitem__)
         if [node for node in self.nodes if node in known] != listed:
-            raise RebuildError(f"{list(call.program_nodes)} is not the program's order")
+            raise RebuildError(f"expected nodes in the program's order, got {list(call.program_nodes)}")
         self.writes = [(node, target) for node in self.nodes for target in mutations.get(node.name, ())]
         self.inputs = {by_name[place.value]: place.path for place in call.program_inputs}
 
     def build(self) -> fx.GraphModule:
-        """The module, for a call of it with these arguments."""
+        """Build the module for a call with these arguments."""
         self._new = fx.Graph()
-        self._values: dict[fx.Node, Any] = {}  # by the program's node
-        self._attributes: dict[str, Any] = {}  # by the name in the module
-        self._names: dict[str, str] = {}  # of what that is in the program
+        self._values: dict[fx.Node, Any] = {}  # values by the program's node
+        self._attributes: dict[str, Any] = {}  # values by their names in the module
+        self._names: dict[str, str] = {}  # names in the program by name in the module
         self._bind()
         for node in self.nodes:
             if node not in self._values:
@@ -226,14 +229,14 @@ class Leaf:
         return module
 
     def random_arguments(self) -> tuple[Any, Any]:
-        """Values with the sizes of the program's example."""
+        """Return random arguments with the sizes of the program's example."""
         places = iter(self.call.program_inputs)
 
         def value_of(value: Any) -> Any:
             if not isinstance(value, NodeRef):
                 return value
             place = next(places)
-            while not isinstance(_part_of(self.call, place.path), NodeRef):  # one that an option has fixed
+            while not isinstance(_part_of(self.call, place.path), NodeRef):  # an argument that an option fixed
                 place = next(places)
             return random_like(self.by_name[place.value].meta["val"])
 
@@ -241,11 +244,11 @@ class Leaf:
         return args, kwargs
 
     def _bind(self) -> None:
-        """Makes the placeholders, and what the program's nodes stand for among them."""
+        """Create the placeholders, and bind the program's values to them or their parts."""
         keys = [*range(len(self.call.args)), *self.call.kwargs]
         for place in self.call.program_inputs:
             if place.path[0] not in keys:
-                raise RebuildError(f"{place.value} enters, but is not among the arguments")
+                raise RebuildError(f"{place.value} is an input of the call, but not among its arguments")
         names = [f"arg{i}" for i in range(len(self.call.args))]
         for place in self.call.program_inputs:
             if len(place.path) == 1 and isinstance(place.path[0], int) and place.value not in (*names, *self.call.kwargs):
@@ -263,7 +266,7 @@ class Leaf:
         return self._values[node]
 
     def _outer(self, node: fx.Node) -> Any:
-        """What the leaf is not given: it has it, or computes it."""
+        """Return a value that is not an argument: the leaf's own state, or a size that it computes."""
         if node.op == "get_attr":
             name = str(node.target)
             self._attributes[name] = getattr(self.source, name)
@@ -278,10 +281,10 @@ class Leaf:
             return self._value(same)
         if not isinstance(node.meta["val"], torch.Tensor):
             return self._size(node.meta["val"])
-        raise RebuildError(f"{node.name} enters, but is not among the arguments")
+        raise RebuildError(f"{node.name} is an input of the call, but not among its arguments")
 
     def _read(self, original: str) -> fx.Node:
-        """The parameter, buffer, constant or object of this name in the program."""
+        """Return a node for the parameter, buffer, constant or object of this name in the program."""
         path = self.call.target
         prefix = path + "." if path else ""
         if original.startswith(prefix):
@@ -294,7 +297,7 @@ class Leaf:
         return self._new.get_attr(name)
 
     def _size(self, size: Any) -> Any:
-        """A size of what the leaf is given, or an expression of such sizes."""
+        """Return a size of an argument, or an expression of such sizes."""
         if not isinstance(size, torch.SymInt):
             return size
         tracer = fx.proxy.GraphAppendingTracer(self._new)
@@ -314,14 +317,14 @@ class Leaf:
         if found is None:
             names = {symbol: find(symbol) for symbol in sorted(expression.free_symbols, key=str)}
             if None in names.values():
-                raise RebuildError(f"{size} is no size of the arguments")
+                raise RebuildError(f"{size} does not follow from the sizes of the arguments")
             proxies = {symbol: fx.Proxy(value, tracer) if isinstance(value, fx.Node) else value for symbol, value in names.items()}
             found = sympy_interp(PythonReferenceAnalysis, proxies, expression)
         return found.node if isinstance(found, fx.Proxy) else found
 
 
 def _affine(size: Any, other: Any) -> tuple[int, int, int] | None:
-    """(factor, offset, divisor) where size is (factor*other + offset) / divisor, whatever the symbols in them are."""
+    """Return (factor, offset, divisor) if size is (factor*other + offset) / divisor for all values of the symbols."""
     if size == other:
         return 1, 0, 1
     symbols = sorted(size.free_symbols | other.free_symbols, key=str)
@@ -342,7 +345,7 @@ def _part_of(call: Node, path: tuple[int | str, ...]) -> Any:
 
 
 def random_like(value: Any) -> Any:
-    """With the sizes that the value has in the program's example; indices are 0 and 1."""
+    """Return a random value with the sizes of the program's example; indices are 0 and 1."""
 
     def size(number: Any) -> Any:
         return number if not isinstance(number, torch.SymInt) else 2 if number.node.hint is None else number.node.hint
@@ -356,7 +359,7 @@ def random_like(value: Any) -> Any:
 
 
 class RootLeaf(torch.nn.Module):
-    """The whole program, called with its inputs one after the other."""
+    """A module of the whole program, called with the leaves of its inputs in order."""
 
     def __init__(self, program: ExportedProgram):
         super().__init__()
@@ -369,7 +372,7 @@ class RootLeaf(torch.nn.Module):
 
 
 def nested(results: dict[tuple[Any, ...], Any]) -> Any:
-    """{(0,): a, (1, 1): b} -> (a, (None, b)), {("x",): a} -> {"x": a}"""
+    """Nest results by their paths: {(0,): a, (1, 1): b} -> (a, (None, b)), {("x",): a} -> {"x": a}."""
     if () in results:
         return results[()]
     inner: dict[Any, dict[tuple[Any, ...], Any]] = {}

@@ -1,4 +1,4 @@
-"""Models that torch has in memory: they are traced as what torch would write of them."""
+"""Models in memory, which are traced from the bytes that torch would save."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Kept:
         return Kept, ()
 
     def file(self) -> IO[bytes] | None:
-        """As torch writes it now."""
+        """Return the model as torch saves it now."""
         content = None if self.model is None else saved(self.model)
         return None if content is None else io.BytesIO(content)
 
 
 def _saver_of(model: Any) -> Any:
-    """torch.jit.save, torch.export.save, or None; nothing of torch is imported for that."""
+    """Return torch.jit.save, torch.export.save or None, without importing torch."""
     jit, exported = sys.modules.get("torch.jit"), sys.modules.get("torch.export.exported_program")
     if jit is not None and isinstance(model, (jit.ScriptModule, jit.ScriptFunction)):
         return jit.save
@@ -43,18 +43,18 @@ def kept(model: Any) -> Kept | None:
     if _saver_of(model) is None:
         return None
     jit = sys.modules["torch.jit"]
-    if isinstance(model, jit.ScriptFunction):  # a file has a module for it
+    if isinstance(model, jit.ScriptFunction):  # a file contains it as a module
         model = jit.load(Kept(model).file())
     return Kept(model)
 
 
 def saved(model: Any) -> bytes | None:
-    """The bytes that torch writes of a ScriptModule or ExportedProgram, weights included; None for anything else."""
+    """Return the bytes of a saved ScriptModule or ExportedProgram, weights included; None for anything else."""
     save, buffer = _saver_of(model), io.BytesIO()
     if save is None:
         return None
     try:
-        with warnings.catch_warnings():  # of TorchScript's age
+        with warnings.catch_warnings():  # TorchScript is deprecated
             warnings.simplefilter("ignore", DeprecationWarning)
             save(model, buffer)
     except Exception as error:
@@ -64,14 +64,14 @@ def saved(model: Any) -> bytes | None:
 
 
 def wrong_model(given: Any) -> WrongModel:
-    """What is no model, and what would be one."""
+    """Return the error for an object that is not a model, with hints on how to make one."""
     nn = sys.modules.get("torch.nn")
     if nn is not None and isinstance(given, nn.Module):
         return WrongModel(
-            f"a model is its file, an ExportedProgram or a ScriptModule, not the nn.Module itself ({type(given).__name__}): "
+            f"expected a file, an ExportedProgram or a ScriptModule as the model, got an nn.Module ({type(given).__name__}): "
             "give torch.export.export(model, args) or torch.jit.script(model)"
         )
     return WrongModel(
-        f"a model is given by its file, as an ExportedProgram or as a ScriptModule, not as {type(given).__name__}",
+        f"expected a file, an ExportedProgram or a ScriptModule as the model, got {type(given).__name__}",
         ["torch.export.export and torch.jit.script make one of an nn.Module"],
     )

@@ -1,4 +1,4 @@
-"""The modules whose calls run a node, as torch.export tells them (`nn_module_stack`)."""
+"""The stacks of module calls around each node, as in torch.export's `nn_module_stack`."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ class _Call:
     path: str
     caller: _Call | None
     begun: int
-    first: int = -1  # of the nodes that it and what it calls have made
-    last: int = -1  # of its own
+    first: int = -1  # position of the first node that it or a call inside of it has made
+    last: int = -1  # position of its own last node
 
     def stack(self) -> list[_Call]:
-        """With those around it, the outermost first."""
+        """Return the call with those around it, the outermost first."""
         return [*(self.caller.stack() if self.caller is not None else ()), self]
 
 
 class ModuleStacks:
-    """Those of one graph's nodes, asked for in their order.
+    """The module stacks of one graph's nodes, which must be requested in the order of the nodes.
 
-    torch.export.unflatten makes a module of each key, and its nodes have to be neighbours. A call that goes on after other code
-    has run is told apart by a number like a call of its own.
+    torch.export.unflatten makes a module of each key and needs its nodes next to each other. So a call that continues after other
+    code gets a number, like a separate call.
     """
 
     def __init__(self, graph: GraphData, types: Mapping[str, str | None]):
         self._types = types
         self._calls: dict[tuple[str, str, int], _Call] = {}
-        self._running: list[tuple[_Call, str]] = []  # with the key of each
-        self._entered: Counter[str] = Counter()  # by path
+        self._running: list[tuple[_Call, str]] = []  # calls with their keys
+        self._entered: Counter[str] = Counter()  # the number of entries by path
         latest: dict[str, _Call] = {}
         numbers: Counter[tuple[str, str]] = Counter()
         for path, method in _begun(graph):
@@ -50,7 +50,7 @@ class ModuleStacks:
         self._find_callers(graph)
 
     def _find_callers(self, graph: GraphData) -> None:
-        """Of modules that are shared, whose path tells one of them: a call that began before and goes on behind it."""
+        """Find the callers of shared modules, whose path names only one: a call that began before and ends after."""
         for i, node in enumerate(graph):
             for call in (calls := self._of(node.scope)):
                 call.first = i if call.first < 0 else call.first
@@ -89,7 +89,7 @@ class ModuleStacks:
 
 
 def _begun(graph: GraphData) -> Iterator[tuple[str, str]]:
-    """The calls of the graph in their order: path, and method where it is not forward."""
+    """Yield the calls of the graph in order: the path, and the method if it is not forward."""
     execution = graph.execution or _seen(graph)
     others = list(execution.method_calls)
     for position, path in enumerate(execution.module_forward_order):
@@ -101,6 +101,6 @@ def _begun(graph: GraphData) -> Iterator[tuple[str, str]]:
 
 
 def _seen(graph: GraphData) -> Execution:
-    """Of a body of control flow, which has no order of its own: forward alone, as its nodes show it."""
+    """Return the execution order of a body of control flow, which stores none: calls of forward, as its nodes show them."""
     calls = dict.fromkeys((node.scope.module_path, node.scope.call) for node in graph)
     return Execution(tuple(path for path, _ in calls), (), ())

@@ -1,4 +1,4 @@
-"""Classes of the named tuples in graphs. No class is imported: one is made for each type and its fields."""
+"""Classes of the named tuples in graphs. No class is imported: one is made for each type with its fields."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 @functools.lru_cache(maxsize=None)
 def named_tuple_class(type_name: str, fields: tuple[str, ...]) -> Any:
-    """A class of that name with these fields; its `_type` is the qualified name."""
+    """Return a class of this name with these fields; its `_type` is the qualified name."""
     make: Any = collections.namedtuple
     made = make(type_name.rpartition(".")[2], fields, module=__name__)
     made._type = type_name
-    made.__qualname__ = "T" + json.dumps([type_name, fields]).encode().hex()  # what pickle asks this module for
+    made.__qualname__ = "T" + json.dumps([type_name, fields]).encode().hex()  # the name by which pickle finds it in this module
     return made
 
 
@@ -28,14 +28,14 @@ def __getattr__(name: str) -> Any:
 
 
 def with_items(value: tuple[Any, ...], items: Iterable[Any]) -> tuple[Any, ...]:
-    """A tuple of the same class."""
+    """Return a tuple of the same class with these items."""
     made: tuple[Any, ...] = type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     return made
 
 
 def classes_by_name(value: Any) -> dict[str, Any]:
-    """The classes of the named tuples in a value, by their bare names: those by which torch.fx writes what stands inside
-    of a named tuple or a dict."""
+    """Return the classes of the named tuples in a value by their bare names, which torch.fx writes for named tuples inside of a
+    named tuple or a dict."""
     found: dict[str, Any] = {}
     parts: Iterable[Any] = ()
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""fxtrace.order: in which order a model uses its modules and parameters."""
+"""fxtrace.order: the order in which a model uses its modules and parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._trace import ModelLike, check_keywords, input_argument, option_words
 
 @dataclass(frozen=True)
 class Call:
-    """The call with this number in the graph of a module; schemas/order.schema.json says more."""
+    """A call by its number in the graph of a module; schemas/order.schema.json describes it."""
 
     graph: str
     call: int | None
@@ -36,8 +36,8 @@ class UsedModule:
     shared: tuple[str, ...]
     parameters: int  # elements
     parameter_bytes: int
-    calls: tuple[Call, ...]  # none where it is never called
-    macs: Amount | None = None  # with `at`: of all calls, submodules included; None where it is not known
+    calls: tuple[Call, ...]  # empty if it is never called
+    macs: Amount | None = None  # with `at`: the cost of all calls, submodules included; None if it is not known
 
     @property
     def first(self) -> Call | None:
@@ -46,7 +46,7 @@ class UsedModule:
 
 @dataclass(frozen=True)
 class UsedMethod:
-    """Another method than forward that is called: what it uses, the caller uses."""
+    """A called method other than forward; what it uses counts as used by its caller."""
 
     path: str
     method: str
@@ -60,7 +60,7 @@ class UsedParameter:
     dtype: str
     bytes: int
     tied: tuple[str, ...]
-    use_count: int  # 0 where it is unused
+    use_count: int  # 0 if it is unused
     uses: tuple[Use, ...]
 
     @property
@@ -76,12 +76,12 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Fsdp2:
-    """Which modules to shard by themselves, and what each prefetches; "" is the root."""
+    """The modules to shard by themselves, and the modules that each prefetches; "" is the root."""
 
     units: tuple[str, ...]
     forward_prefetch: Mapping[str, str]
     backward_prefetch: Mapping[str, str]
-    left_out: Mapping[str, str]  # the reason, by path
+    left_out: Mapping[str, str]  # reasons by path
 
 
 @dataclass(frozen=True)
@@ -104,17 +104,17 @@ def order(
     buckets: int | str | None = None,
     **options: Any,
 ) -> Order:
-    """The order in which a model or collection uses its modules and parameters, as `fxtrace order` tells it.
+    """Return the order in which a model or collection uses its modules and parameters, as `fxtrace order` does.
 
     - model: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
     - at: numbers for named sizes, or the shapes of inputs: {"batch": 1, "seq": 4096};
-    - buckets: also groups the parameters into buckets of at most that size in bytes: 25_000_000 or "25MiB";
+    - buckets: the most bytes of a bucket, 25_000_000 or "25MiB", to group the parameters into buckets too;
     - options: the keywords of trace(), for a model.
 
-    Returns an Order: modules and parameters in the order of their first use, those that are never used, and what FSDP2 would
-    shard and prefetch. Sizes of parameters are elements (`parameters`) and bytes.
+    Returns an Order: modules and parameters in the order of their first use, those that are never used, and the modules that FSDP2
+    would shard and prefetch. Sizes of parameters are elements (`parameters`) and bytes.
 
-    Raises UsageError for wrong options, InputError for what is no model or cannot be read.
+    Raises UsageError for wrong options; InputError for a file that is not a model or cannot be read.
     """
     check_keywords("order", options)
     name, content = input_argument(model)

@@ -1,4 +1,4 @@
-"""Qualified names: parts with dots between them; a backslash stands before a dot that belongs to a part."""
+"""Qualified names: parts separated by dots; a backslash stands before a dot that belongs to a part."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def parts_of(path: str) -> list[str]:
-    """As the model spells them."""
+    """Return the parts of a path as the model spells them."""
     return [part.replace("\\.", ".") for part in re.split(r"(?<!\\)\.", path)]
 
 

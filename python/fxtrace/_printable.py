@@ -1,8 +1,8 @@
-"""Names from strangers' files on a terminal."""
+"""Safe output of names from untrusted files to a terminal."""
 
 
 def printable(text: str) -> str:
-    """The text in one line, in which nothing moves a cursor or changes colours."""
+    """Return the text in one line, without characters that move a cursor or change colours."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

@@ -1,4 +1,4 @@
-"""Where the program is, and how it is run."""
+"""Search for the program fxtrace, and runs of it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import NamedTuple
 from ._errors import Error, FxtraceWarning, InputError, InternalError, ProgramNotFound, UsageError
 
 STRICT_FAILED = 4
-NOT_EQUAL = 1  # of verify alone
-BROKEN = 1  # of check alone
-NOT_ALL_READ = 1  # of catalog alone, with --strict
+NOT_EQUAL = 1  # for verify alone
+BROKEN = 1  # for check alone
+NOT_ALL_READ = 1  # for catalog alone, with --strict
 
 
 class Message(NamedTuple):
-    """A line that the program wrote on stderr: a "warning", "note" or "hint", or "info"."""
+    """A message of the program on stderr; its kind is "warning", "note", "hint" or "info"."""
 
     kind: str
     text: str
@@ -30,7 +30,7 @@ class Output(NamedTuple):
 
 
 def _candidates() -> Iterator[str]:
-    """Files where an installation has it, the nearest first."""
+    """Yield the paths where an installation may have the program, the nearest first."""
     import shutil
     import sysconfig
 
@@ -46,50 +46,50 @@ def _candidates() -> Iterator[str]:
 
 
 def _is_program(path: str) -> bool:
-    """Also that it is no script that starts this package, which would start itself for ever."""
+    """Return true if the path is the program, and not a script of this package, which would start itself for ever."""
     if not os.path.isfile(path) or not os.access(path, os.X_OK):
         return False
     try:
         with open(path, "rb") as file:
             head = file.read(2000)
-    except OSError:  # a program may be one that cannot be read
+    except OSError:  # a program may be unreadable
         return True
     return not (head.startswith(b"#!") and b"from fxtrace" in head)
 
 
 def find_program() -> str:
-    """$FXTRACE; else the scripts folder of this Python, beside this package, and PATH."""
+    """Return the path of the program: $FXTRACE, or a file in the scripts folder of this Python, beside this package, or on PATH."""
     given = os.environ.get("FXTRACE")
     if given:
         if not os.path.isfile(given) or not os.access(given, os.X_OK):
-            raise ProgramNotFound(f"FXTRACE is {given}, which is no program that can be run")
+            raise ProgramNotFound(f"FXTRACE is {given}, which is not an executable program")
         return os.path.abspath(given)
     for path in _candidates():
         if _is_program(path):
             return path
     raise ProgramNotFound(
-        "the program fxtrace is neither in the scripts folder of this Python, "
+        "the program fxtrace was found neither in the scripts folder of this Python, "
         f"{os.path.dirname(next(_candidates()))}, nor beside the package, nor on PATH",
         ["install it, or let the environment variable FXTRACE name it"],
     )
 
 
 def _folders_of_scripts() -> set[str]:
-    """Where Python looks first for modules, and anyone may have put some: beside the script, and the current folder."""
+    """Return the folders where Python looks first for modules and that others may write to: the script's, and the current one."""
     import site
 
     main = sys.modules.get("__main__")
     folders = {os.path.abspath(os.curdir)} if os.path.isdir(os.curdir) else set()
     if isinstance(file := getattr(main, "__file__", None), str):
         folders.add(os.path.dirname(os.path.abspath(file)))
-    if getattr(main, "__spec__", None) is not None and sys.path:  # python -m: the folder that was current then
+    if getattr(main, "__spec__", None) is not None and sys.path:  # python -m: the folder that was current at the start
         folders.add(sys.path[0])
     own = [*site.getsitepackages(), site.getusersitepackages()] if hasattr(site, "getsitepackages") else []
     return {os.path.realpath(folder) for folder in folders} - {os.path.realpath(folder) for folder in own}
 
 
 def _own_torch() -> str | None:
-    """The lib folder of the torch package that this Python has installed."""
+    """Return the lib folder of the torch package that is installed in this Python."""
     from importlib.machinery import PathFinder
 
     scripts = _folders_of_scripts()
@@ -104,7 +104,7 @@ def _own_torch() -> str | None:
 
 
 def environment() -> dict[str, str]:
-    """The program's: for --op-library, FXTRACE_LIBTORCH names the torch that this Python has, unless it is set."""
+    """Return the environment of the program, in which FXTRACE_LIBTORCH is this Python's torch by default, for --op-library."""
     variables = dict(os.environ)
     if not variables.get("FXTRACE_LIBTORCH") and (library := _own_torch()) is not None:
         variables["FXTRACE_LIBTORCH"] = library
@@ -120,7 +120,7 @@ def _message(line: str) -> Message:
 
 
 def run(*arguments: str, stdin: bytes | None = None, expected: tuple[int, ...] = (0, STRICT_FAILED)) -> Output:
-    """What the program gives for these arguments; wrong usage, bad input and defects are raised."""
+    """Run the program with these arguments; raise UsageError, InputError or InternalError according to its exit code."""
     import subprocess
 
     try:

@@ -1,4 +1,4 @@
-"""What the program makes of a collection."""
+"""Calls of the program that convert a collection: renderings, passes and summaries."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ At = Union[Mapping[str, "int | Sequence[int]"], str, Iterable[str]]
 
 
 class Summary(dict[str, Any]):
-    """The document of `fxtrace summary --json`, and what the program said in `messages`."""
+    """The document of `fxtrace summary --json`, with the messages of the program in `messages`."""
 
     messages: tuple[Message, ...] = ()
 
 
 def at_words(at: At | None) -> list[str]:
-    """--at, of names of sizes and sizes of inputs."""
+    """Return the --at options for names of sizes and shapes of inputs."""
     if at is None:
         return []
     try:
@@ -29,7 +29,7 @@ def at_words(at: At | None) -> list[str]:
         if not all(isinstance(text, str) for text in texts):
             raise TypeError
     except TypeError:
-        raise UsageError(f"at takes a dict of integers and shapes, not {at!r:.80}") from None
+        raise UsageError(f"at expects a dict of integers and shapes, got {at!r:.80}") from None
     return [f"--at={text}" for text in texts]
 
 
@@ -94,7 +94,7 @@ def summary(collection: CollectionData[Any], *options: str) -> Summary:
 
 def text_of_graph(graph: GraphData) -> str:
     if graph.collection is None:
-        raise Error("this graph belongs to no collection")
+        raise Error("this graph does not belong to a collection")
     place = next(
         place for i, top in enumerate(graph.collection.graphs) if (place := _place(top, graph, (i,))) is not None
     )
@@ -107,7 +107,7 @@ def text_of_graph(graph: GraphData) -> str:
 
 
 def _place(top: GraphData, graph: GraphData, path: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Positions of the graphs on the way to `graph`."""
+    """Return the positions of the graphs on the way to `graph`."""
     if top is graph:
         return path
     found = (_place(body, graph, (*path, i)) for i, body in enumerate(top.subgraphs.values()))
@@ -115,7 +115,7 @@ def _place(top: GraphData, graph: GraphData, path: tuple[int, ...]) -> tuple[int
 
 
 def _section(lines: list[str], head: str, position: int) -> list[str]:
-    """From the line with this number of those that begin with `head`, up to the next line as far to the left."""
+    """Return the lines from the `position`-th that begins with `head` up to the next line with the same indentation or less."""
     start = [i for i, line in enumerate(lines) if line.startswith(head)][position]
     indent = len(head) - len(head.lstrip())
     for end in range(start + 1, len(lines)):

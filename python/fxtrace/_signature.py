@@ -1,4 +1,4 @@
-"""Rebuilt graphs are called as the model's own forward: nested inputs as they are, fixed ones checked and ignored."""
+"""Signatures of rebuilt graphs, as of the model's own forward: nested inputs are taken whole, fixed ones checked and ignored."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from ._values import Device, Dtype, Layout, MemoryFormat, map_values
 
 _NOTHING: Any = object()
 _PLAIN = (type(None), bool, int, float, complex, str, torch.dtype, torch.device, torch.layout, torch.memory_format)
-# What a graph's own output is made of.
+# The types of containers in a graph's output.
 _USUAL = (tuple, list, dict)
 
 
 class Input(NamedTuple):
-    """A part of a parameter."""
+    """A part of a parameter of forward."""
 
     path: tuple[Any, ...]  # keys and positions inside of the parameter
-    node: str | None  # the placeholder that gets it
-    value: Any  # what it is fixed to where no placeholder does; _NOTHING where it does not matter
+    node: str | None  # the placeholder that receives it
+    value: Any  # the fixed value of an input without placeholder; _NOTHING if any value is accepted
 
     def expression(self, parameter: str) -> str:
         return parameter + "".join(f"[{key!r}]" for key in self.path)
@@ -57,9 +57,9 @@ class Parameter(NamedTuple):
 
 
 class _Missing:
-    """The default of an input that has none, behind one that has: Python wants one there."""
+    """Default of an input without one that follows an input with one: Python requires a default there."""
 
-    __name__ = "missing"  # by which pickle finds it
+    __name__ = "missing"  # the name by which pickle finds it
 
     def __repr__(self) -> str:
         return "<no default>"
@@ -72,15 +72,15 @@ missing = _Missing()
 
 
 def given(value: Any, name: str) -> Any:
-    """Raises where the input was left out."""
+    """Return an input; raise TypeError if it was left out."""
     if value is missing:
         raise TypeError(f"forward() is missing the argument {name!r}")
     return value
 
 
 def part(value: Any, key: Any, of: str) -> Any:
-    """What torch.utils._pytree would find under a key or position of an input."""
-    if isinstance(value, fx.Proxy):  # a graph module that was pickled is traced anew
+    """Return the part under a key or position of an input, as torch.utils._pytree finds it."""
+    if isinstance(value, fx.Proxy):  # a pickled graph module is traced again
         return value.tracer.create_proxy("call_function", part, (value, key, of), {})
     try:
         if isinstance(value, Mapping):
@@ -110,12 +110,12 @@ def _registered_part(value: Any, key: Any) -> Any:
 
 
 def check(value: Any, fixed: Any, guard: str) -> Any:
-    """Raises where an input is not what the graph was traced with."""
+    """Return an input; raise GuardError if it is not the value that the graph was traced with."""
     if isinstance(value, fx.Proxy):
         return value.tracer.create_proxy("call_function", check, (value, fixed, guard), {})
     if not _is_same(value, fixed):
         shown = repr(value) if isinstance(value, _PLAIN) else type(value).__name__
-        raise GuardError(f"the graph was traced with {guard}, which does not hold: it is {shown}")
+        raise GuardError(f"the graph was traced with {guard}, which does not hold: got {shown}")
     return value
 
 
@@ -131,8 +131,11 @@ def _is_same(value: Any, fixed: Any) -> bool:
 
 
 class GraphCode(fx.graph.CodeGen):
-    """The usual code; attributes whose names are Python's words are written as getattr(self.heads, "class"), where torch.fx
-    writes self.heads.class, and it knows the classes of named tuples, which torch.fx writes by their bare names."""
+    """Code generator with two additions to torch.fx's.
+
+    It writes getattr(self.heads, "class") where torch.fx writes self.heads.class, and it knows the classes of named tuples, which
+    torch.fx writes by their bare names.
+    """
 
     classes: dict[str, Any] = {}
 
@@ -147,7 +150,7 @@ class GraphCode(fx.graph.CodeGen):
 
 
 class KeywordTracer(fx.Tracer):
-    """With which torch.fx traces a module that was pickled: the graph that it makes gets the code of the module's own."""
+    """Tracer of pickled modules: the graph that torch.fx makes of them gets the module's own code generator."""
 
     def trace(self, *args: Any, **kwargs: Any) -> fx.Graph:
         graph = super().trace(*args, **kwargs)
@@ -161,7 +164,7 @@ def set_tracer(graph: fx.Graph) -> None:
 
 
 def set_code(graph: fx.Graph, classes: dict[str, Any]) -> None:
-    """Leaves torch.fx its own code where that can write the graph."""
+    """Set the code generator of a graph that torch.fx's own cannot write."""
     set_tracer(graph)
     if classes or _keyword_paths(graph.nodes):
         code = GraphCode()
@@ -170,7 +173,7 @@ def set_code(graph: fx.Graph, classes: dict[str, Any]) -> None:
 
 
 def _keyword_paths(nodes: Iterable[fx.Node]) -> set[str]:
-    """What the nodes name by paths with Python's words."""
+    """Return the paths in the nodes that contain Python keywords."""
     paths = {str(node.target) for node in nodes if node.op in ("call_module", "get_attr")}
     return {path for path in paths if any(map(keyword.iskeyword, path.split(".")))}
 
@@ -187,7 +190,7 @@ def _words(line: str) -> tuple[str, ...]:
 
 
 def _tokens(line: str) -> list[tokenize.TokenInfo]:
-    """Of one line, whatever stands before and behind it."""
+    """Return the tokens of one line, whatever comes before and after it."""
     found = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(line.strip("\n")).readline):
@@ -209,7 +212,7 @@ def _with_texts(line: str, texts: dict[tuple[str, ...], str]) -> str:
 
 
 class ModelSignature(GraphCode, _PyTreeCodeGen):
-    """Writes the forward of a graph module with the parameters of the model's own."""
+    """Code generator for the forward of a graph module with the parameters of the model's own."""
 
     def __init__(
         self,
@@ -219,8 +222,8 @@ class ModelSignature(GraphCode, _PyTreeCodeGen):
         required: int,
         check: bool,
     ):
-        """`placeholders`: their variables, by node; `required`: up to where the model itself has no defaults."""
-        # torch.fx puts both into the module; what enters is not read from it.
+        """Store the parameters; `placeholders` are variables by node, `required` is the number of those without default in the model."""
+        # torch.fx puts both into the module; inputs are not read from it.
         _PyTreeCodeGen.__init__(self, _PyTreeInfo([each.name for each in parameters], None, out_spec))  # type: ignore[arg-type]
         self._parameters = parameters
         self._required = required
@@ -231,7 +234,7 @@ class ModelSignature(GraphCode, _PyTreeCodeGen):
         texts = {text.split(":")[0].split("=")[0].split("#")[0].strip(): text for text in free_vars if text != "self"}
         lines: list[str] = []
         written: list[str] = []
-        has_default = False  # one before
+        has_default = False  # true after a parameter with a default
         for place, parameter in enumerate(self._parameters):
             name, inputs = parameter
             first = inputs[0]
@@ -267,12 +270,12 @@ class ModelSignature(GraphCode, _PyTreeCodeGen):
         own = {"part": part, "check": check, "as": as_model_gives, "given": given, "missing": missing}
         return [(f"_fxtrace_{name}", value) for name, value in own.items()]
 
-    # torch.fx passes what the signature names.
+    # torch.fx passes these names.
     def generate_output(self, output_args: Any, *, descs: Any = None, repr_fn: Callable[[Any], str] | None = None) -> str:
         text = (repr_fn or repr)(output_args)
         return f"return {text}" if self.pytree_info.out_spec is None else f"return _fxtrace_as({text}, self._out_spec)"
 
-    # What fx.Interpreter asks for.
+    # The methods that fx.Interpreter calls.
 
     def process_inputs(self, *inputs: Any) -> Any:
         if len(inputs) > len(self._parameters):
@@ -299,13 +302,13 @@ class ModelSignature(GraphCode, _PyTreeCodeGen):
 
 
 def as_model_gives(value: Any, spec: pytree.TreeSpec) -> Any:
-    """Dataclasses, named tuples and other classes in the place of the graph's own dicts and tuples."""
+    """Convert the graph's own dicts and tuples to the dataclasses, named tuples and other classes that the model returns."""
     leaves = pytree.tree_leaves(value)
     return pytree.tree_unflatten(leaves, spec) if len(leaves) == spec.num_leaves else value
 
 
 def _code(value: Any) -> str:
-    """As generated code has it: torch.fx gives it inf, nan, torch and device."""
+    """Return a value as in generated code, where torch.fx defines inf, nan, torch and device."""
     return repr(value)
 
 
@@ -323,7 +326,7 @@ def _to_torch(value: Any) -> Any:
 
 def _check_name(name: Any) -> None:
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        raise RebuildError(f"the signature: {name!r} is no name in Python")
+        raise RebuildError(f"the signature: {name!r} is not a Python name")
 
 
 def model_signature(
@@ -332,12 +335,12 @@ def model_signature(
     out_spec: pytree.TreeSpec | None = None,
     check: bool = True,
 ) -> ModelSignature | None:
-    """Of a graph whose inputs are not simply its placeholders; `placeholders` are their variables, by node."""
+    """Return the signature of a graph whose inputs are not simply its placeholders; `placeholders` are variables by node."""
     entries = [entry for entry in graph.signature.inputs if entry.role == "user_input"] if graph.signature else []
     guards = {guard.expr for guard in graph.guards}
     parameters: dict[str, Parameter] = {}
     for entry in entries:
-        if not entry.path:  # the program does not tell
+        if not entry.path:  # the program does not tell the place
             return None
         name, *path = entry.path
         _check_name(name)
@@ -357,7 +360,7 @@ def model_signature(
     plain = [each.inputs[0].node for each in parameters.values() if each.is_whole]
     if out_spec is None and plain == list(placeholders) and not _has_late_input(graph):
         return None
-    # What options give may have a default that they overrule: None.
+    # Inputs that options fix may have a default, which the options override: None.
     given_values = {guard.expr.removesuffix(" is not None") for guard in graph.guards}
     without = {node.name for node in graph if node.op == "placeholder" and not node.args and node.target not in given_values}
     required = 0
@@ -367,7 +370,7 @@ def model_signature(
 
 
 def _has_late_input(graph: GraphData) -> bool:
-    """Whether an input without a default stands behind one that has one."""
+    """Return true if an input without a default follows one with a default."""
     defaults = [bool(node.args) for node in graph if node.op == "placeholder"]
     return defaults != sorted(defaults)
 

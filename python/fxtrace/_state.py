@@ -1,4 +1,4 @@
-"""What a graph assigns to attributes: plain values that the next call reads."""
+"""Assignments of a graph to attributes: plain values that the next call reads."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from torch.fx._symbolic_trace import is_fx_tracing
 from ._errors import RebuildError
 from ._tree import resolve_attribute
 
-NAME = "fxtrace_assign"  # of the module, in the graph module
+NAME = "fxtrace_assign"  # name of the module in the graph module
 
 
 class Assign(torch.nn.Module):
-    """The last call of a graph module: it sets attributes of the graph module, or of modules in it."""
+    """The last call of a graph module, which sets attributes of the graph module or of modules in it."""
 
     def __init__(self, targets: Sequence[str], owner: torch.nn.Module):
         super().__init__()
@@ -30,15 +30,15 @@ class Assign(torch.nn.Module):
 
     def __deepcopy__(self, memo: Any) -> Assign:
         copied = Assign(self.targets, self)
-        del copied.__dict__["_owner"]  # another graph module, which calls it
+        del copied.__dict__["_owner"]  # the copy belongs to the graph module that calls it
         return copied
 
-    # torch.fx traces what it reads back, and takes attributes for constants.
+    # torch.fx traces a module when it unpickles it, and takes attributes for constants.
     def __reduce__(self) -> Any:
         raise RebuildError(f"a graph module that assigns {', '.join(self.targets)} cannot be pickled: save the collection")
 
     def _find_owner(self) -> torch.nn.Module:
-        """torch.fx copies the modules of a graph module without a word to them: it is the one that calls."""
+        """Return the graph module, found as the caller: torch.fx copies the modules of a graph module without notice."""
         if owner := self.__dict__.get("_owner", lambda: None)():
             return owner  # type: ignore[no-any-return]
         frame = sys._getframe().f_back
@@ -49,7 +49,7 @@ class Assign(torch.nn.Module):
                 self.own(caller)
                 return caller
             frame = frame.f_back
-        raise RebuildError(f"{NAME} does not know whose attributes it sets: it is called by no graph module")
+        raise RebuildError(f"{NAME} cannot find the module whose attributes it sets: its caller is not a graph module")
 
     def forward(self, *values: Any) -> None:
         if is_fx_tracing():
@@ -61,7 +61,7 @@ class Assign(torch.nn.Module):
 
 
 def _mutable(value: Any) -> Any:
-    """torch.fx keeps its own classes of lists and dicts in the nodes, and TorchScript has lists of sizes."""
+    """Return plain lists and dicts for torch.fx's own classes of these in nodes, and for TorchScript's lists of sizes."""
     if isinstance(value, (list, torch.Size)):
         return [_mutable(item) for item in value]
     if isinstance(value, dict):

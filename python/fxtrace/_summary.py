@@ -1,4 +1,4 @@
-"""fxtrace.summary: what a model is and what it costs."""
+"""fxtrace.summary: the structure and the cost of a model."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def summary(
     sort: Literal["macs", "params", "bytes"] | None = None,
     **options: Any,
 ) -> Summary:
-    """What a model or collection is and what it costs, module by module, as `fxtrace summary --json` tells it.
+    """Summarize a model or collection and its cost, module by module, as `fxtrace summary --json` does.
 
     - model: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
     - at: numbers for named sizes, or the shapes of inputs: {"batch": 1, "seq": 4096}, {"x": (1, 3, 224, 224)};
-    - columns: costs besides: "weights" and "kv-cache" (bytes), "intensity" (operations for each byte);
-    - depth: levels below the root; fold: equal blocks in a row are one row; sort: the submodules with the most first;
+    - columns: further costs: "weights" and "kv-cache" (bytes), "intensity" (operations for each byte);
+    - depth: levels below the root; fold: true to show equal consecutive blocks as one row; sort: show submodules with the most first;
     - options: the keywords of trace(), for a model. TorchScript has no shapes without input={"x": "float32[1,3,224,224]"}.
 
     Returns a dict, which schemas/summary.schema.json describes: "model", "inputs", "outputs", "totals", and a row in "modules"
-    for each module, submodules included in its numbers. "macs" are multiply-accumulates of one run, parameters "elements" and
-    "bytes" (tied ones once), "activation_bytes" those of all results, "peak_bytes" of those that are needed at a time. Each is a
-    number, an expression of named sizes ("s77*152") without `at`, or None where it is not known. `messages` of the result
-    has notes and hints.
+    for each module, submodules included in its numbers. "macs" are multiply-accumulates of one run, parameters have "elements" and
+    "bytes" (tied ones once), "activation_bytes" are those of all results, "peak_bytes" the most that results take at one time. Each is
+    a number, an expression of named sizes ("s77*152") without `at`, or None if it is not known. `messages` of the result has notes
+    and hints.
 
-    Raises UsageError for wrong options, InputError for what is no model or cannot be read.
+    Raises UsageError for wrong options; InputError for a file that is not a model or cannot be read.
     """
     check_keywords("summary", options)
     name, content = input_argument(model)

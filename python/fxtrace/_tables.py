@@ -1,4 +1,4 @@
-"""Graphs for networkx, tables for pandas."""
+"""Graphs for networkx and tables for pandas."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _import(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ImportError(f"this needs {name}: pip install {name} ({error})", name=name) from None
+        raise ImportError(f"{name} is missing: pip install {name} ({error})", name=name) from None
 
 
 def to_networkx(graph: GraphData) -> networkx.MultiDiGraph[str]:
@@ -47,7 +47,7 @@ def nodes_table(graphs: Iterable[GraphData]) -> pandas.DataFrame:
 
 
 def _frame(columns: Sequence[str], rows: list[tuple[Any, ...]]) -> pandas.DataFrame:
-    """Integers stay integers where some are missing; a column with expressions of dimensions holds Python objects."""
+    """Make a table; integers stay integers if some are missing, and a column with expressions of dimensions holds Python objects."""
     pandas = _import("pandas")
     table: dict[str, Any] = {}
     for i, name in enumerate(columns):
@@ -79,7 +79,7 @@ def _node_row(top: GraphData, owner: GraphData, node: Node) -> tuple[Any, ...]:
 
 
 def _name_of_body(graph: GraphData, body: GraphData) -> str | None:
-    """ "true_graph_0", or of one inside another "true_graph_0.false_graph_0"."""
+    """Return the name of a body: "true_graph_0" or, inside of another, "true_graph_0.false_graph_0"."""
     for name, inner in graph.subgraphs.items():
         if inner is body:
             return name
@@ -95,7 +95,7 @@ def to_pandas(collection: CollectionData[Any], table: str) -> pandas.DataFrame:
         return _frame(_MODULE_COLUMNS, _module_rows(collection))
     if table == "parameters":
         return _frame(_PARAMETER_COLUMNS, _parameter_rows(collection))
-    raise UsageError(f"no table {table!r}: there are nodes, modules, parameters")
+    raise UsageError(f"unknown table {table!r}, expected nodes, modules or parameters")
 
 
 _MODULE_COLUMNS = (
@@ -144,7 +144,7 @@ def _parameter_rows(collection: CollectionData[Any]) -> list[tuple[Any, ...]]:
 
 
 def sizes_of(parameter: Parameter) -> tuple[int | None, int | None]:
-    """Elements and bytes, as far as they are known."""
+    """Return elements and bytes of a parameter, each None if it is not known."""
     shape = parameter.shape
     elements = None if shape is None else math.prod(shape)
     if parameter.stored and parameter.type:
@@ -160,7 +160,7 @@ def _forward_order(collection: CollectionData[Any]) -> list[str]:
 
 
 def _bytes_of(shape: tuple[int, ...], dtype: str) -> int | None:
-    """By the bits that the dtype's name has; None for those that share a byte, but for quantized ones (quint4x2)."""
+    """Return the bytes of a tensor by the bits in the dtype's name; None for types below a byte, except quantized ones (quint4x2)."""
     if dtype == "bool":
         return math.prod(shape)
     bits = re.search(r"(\d+)(x\d+)?", dtype)

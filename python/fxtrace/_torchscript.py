@@ -1,4 +1,4 @@
-"""TorchScript archives: loading them, and what is in them beside the modules."""
+"""TorchScript archives: loading, and their contents besides modules."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _load: Any = torch.jit.load
 
 
 def load(path: str | os.PathLike[str]) -> torch.jit.ScriptModule:
-    """The archive at `path`, on the CPU."""
+    """Load the archive at `path` on the CPU."""
     try:
         model: torch.jit.ScriptModule = _load(os.fspath(path), map_location="cpu")
     except Exception as error:
         raise not_loaded("torch.jit.load", os.fspath(path), error) from error
     modules: Iterable[Any] = model.modules()
     for module in modules:
-        # TorchScript makes overloads of torch.nn.LSTM's forward: no name is left to call the module by.
+        # TorchScript makes overloads of torch.nn.LSTM's forward, so that the module cannot be called by that name.
         if not module._c._has_method("forward") and module._c._has_method("forward__0"):
             module.__dict__["forward"] = module._c._get_method("forward__0")
     return model
 
 
 def with_callable_parts(model: torch.jit.ScriptModule) -> torch.jit.ScriptModule:
-    """Modules inside of what torch.jit.trace gives cannot be called; as it is loaded, over the same tensors, they can."""
+    """Return the model with callable submodules, over the same tensors: those of torch.jit.trace's result cannot be called."""
     modules: Iterable[Any] = model.modules()
     if not any(type(module) is torch.jit._trace.TracedModule for module in modules):
         return model
@@ -44,7 +44,7 @@ def with_callable_parts(model: torch.jit.ScriptModule) -> torch.jit.ScriptModule
 
 
 def has_forward(module: torch.jit.ScriptModule) -> bool:
-    """Not of those with overloads of it, such as nn.LSTM."""
+    """Return false for a module with overloads of forward, such as nn.LSTM."""
     methods: Any = module._c
     return bool(methods._has_method("forward"))
 
@@ -59,7 +59,7 @@ _HOLDER_PICKLE = b"\x80\x02c__torch__\nHolder\n)\x81}b."
 
 
 class Archive:
-    """The constants of the code of an archive, which is given by its path or as an open file."""
+    """The constants of an archive's code; the archive is given by its path or as an open file."""
 
     def __init__(self, file: str | IO[bytes]):
         self._file = file
@@ -75,7 +75,7 @@ class Archive:
         return torch._C.PyTorchFileReader(self._file)
 
     def _object(self, index: int, type_name: str) -> Any:
-        """A script object: TorchScript itself reads it, for a module that returns one."""
+        """Return a script object, which TorchScript itself loads in a module that returns it."""
         reader = self._reader()
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w") as archive:
@@ -89,7 +89,7 @@ class Archive:
 
 
 def without_hooks(module: torch.nn.Module) -> torch.nn.Module:
-    """The module over the same tensors, without its own hooks; those inside of its code stay."""
+    """Return the module over the same tensors without its own hooks; hooks that its code calls stay."""
     if not (module._forward_hooks or module._forward_pre_hooks):
         return module
     if isinstance(module, torch.jit.ScriptModule):
@@ -106,7 +106,7 @@ def without_hooks(module: torch.nn.Module) -> torch.nn.Module:
 
 
 class Overloaded(torch.nn.Module):
-    """A scripted module whose forward has overloads, such as nn.LSTM: it has forward__0 and forward__1."""
+    """A scripted module whose forward has overloads, such as nn.LSTM with forward__0 and forward__1."""
 
     def __init__(self, module: torch.jit.ScriptModule):
         super().__init__()
@@ -128,7 +128,7 @@ class Overloaded(torch.nn.Module):
 
 
 class Method(torch.nn.Module):
-    """A module that is called by another method than forward."""
+    """A module that is called through a method other than forward."""
 
     def __init__(self, module: torch.nn.Module, method: str):
         super().__init__()

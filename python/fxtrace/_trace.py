@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class ModulesFailed(Error):
-    """`strict=True` and some module failed to trace (exit code 4); `collection` is what was traced all the same."""
+    """Some module failed to trace with `strict=True` (exit code 4); `collection` is the result nonetheless."""
 
     collection: Collection
 
 
-PH = "$PH"  # inside a concrete value: what stays an input
+PH = "$PH"  # inside of a concrete value: a part that stays an input
 
 Texts = Union[str, Iterable[str]]
 Path = Union[str, "os.PathLike[str]"]
-# A file's path, its bytes, an open file, or what torch has in memory.
+# A file's path, its bytes, an open file, or a model in torch's memory.
 ModelLike = Union[Path, bytes, IO[bytes], "torch.jit.ScriptModule", "torch.export.ExportedProgram"]
 Range = Union[str, int, "tuple[int | None, int | None]"]
 
@@ -52,12 +52,12 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _is_placeholder(value: Any) -> bool:
-    """fxtrace.PH, or torch.fx's, whose class is no part of its interface."""
+    """Return true for fxtrace.PH or torch.fx's, whose class is not public."""
     return value == PH if isinstance(value, str) else type(value).__module__.startswith("torch.fx") and type(value).__name__ == "PHBase"
 
 
 def _items(value: Any) -> list[tuple[Any, Any]] | None:
-    """The keys and items of a container; None for any other value."""
+    """Return the keys and items of a container; None for any other value."""
     if isinstance(value, Mapping):
         return list(value.items())
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -66,7 +66,7 @@ def _items(value: Any) -> list[tuple[Any, Any]] | None:
 
 
 def _json(value: Any) -> Any:
-    """A value of --concrete as JSON has it; a tensor stays an input."""
+    """Return a value of --concrete as JSON; a tensor stays an input."""
     if _is_tensor(value) or _is_placeholder(value):
         return PH
     if isinstance(value, float) and not math.isfinite(value):
@@ -83,7 +83,7 @@ def _concrete(values: Mapping[str, Any]) -> list[str]:
 
 
 def _tensors(value: Any, place: str) -> list[str]:
-    """The --input of each tensor in a value, as far as a place can be named there."""
+    """Return the --input of each tensor in a value, if its place can be named."""
     if _is_tensor(value):
         return [f"{place}={_input_spec(value)}"]
     found = []
@@ -135,7 +135,7 @@ def _one(value: Any) -> list[str]:
     return [str(value)]
 
 
-# Keyword: (option, values of the option, what the keyword takes)
+# By keyword: the option, a function that makes its values, and the type that the keyword expects.
 _OPTIONS: dict[str, tuple[str, Callable[[Any], list[str]], str]] = {
     **{
         name: ("--" + name.replace("_", "-"), _texts, "a text or several")
@@ -156,7 +156,7 @@ _OPTIONS: dict[str, tuple[str, Callable[[Any], list[str]], str]] = {
 
 
 def _arguments(name: str, value: Any) -> list[str]:
-    """The words of the command line for a keyword and its value; none where nothing is given."""
+    """Return the command-line words for a keyword and its value; none for the default."""
     if value is None or value is False:
         return []
     if name not in _OPTIONS:
@@ -165,23 +165,23 @@ def _arguments(name: str, value: Any) -> list[str]:
     try:
         texts = convert(value)
     except (TypeError, ValueError, AttributeError):
-        raise UsageError(f"{name} takes {expected}, not {value!r:.80}") from None
+        raise UsageError(f"{name} expects {expected}, got {value!r:.80}") from None
     return [word for text in texts for word in ((f"{option}={text}",) if text else (option, ""))]
 
 
 @contextlib.contextmanager
 def _config_file(config: Path | Mapping[str, Any] | None, has_libraries: bool) -> Iterator[str | None]:
-    """The configuration as a file; what is wrong with a dict is said of "config"."""
+    """Write the configuration to a file if it is a dict; errors in a dict name "config" instead of the file."""
     if not isinstance(config, Mapping):
         yield None if config is None else os.fspath(config)
         return
     import tempfile
 
     content = dict(config)
-    # A dict may be the options of a collection, which anyone may have written.
+    # A dict may be the options of an untrusted collection.
     if content.pop("op_library", None) and not has_libraries:
         raise UsageError(
-            "config: a dict names no libraries to load", ["give those that you trust in the call: op_library=[...]"]
+            "config: a dict must not name libraries to load", ["pass the libraries that you trust as an argument: op_library=[...]"]
         )
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder:
         path = os.path.join(folder, "config.json")
@@ -200,7 +200,7 @@ def _config_file(config: Path | Mapping[str, Any] | None, has_libraries: bool) -
 
 
 def _is_exported(model: str | bytes) -> bool:
-    """Whether it is an exported program, which knows the shapes of its inputs."""
+    """Return true for an exported program, which has the shapes of its inputs."""
     try:
         with zipfile.ZipFile(io.BytesIO(model) if isinstance(model, bytes) else model) as archive:
             names = archive.namelist()
@@ -211,7 +211,7 @@ def _is_exported(model: str | bytes) -> bool:
 
 @contextlib.contextmanager
 def option_words(options: Mapping[str, Any], model: str | bytes | None = None) -> Iterator[list[str]]:
-    """The words of the command line for keywords of trace(), while what they name is there."""
+    """Yield the command-line words for keywords of trace(), while the files that they name exist."""
     words = [word for name, value in options.items() if name != "config" for word in _arguments(name, value)]
     concrete = options.get("concrete") or {}
     tensors = [f"--input={text}" for name, value in concrete.items() for text in _tensors(value, name)]
@@ -222,14 +222,14 @@ def option_words(options: Mapping[str, Any], model: str | bytes | None = None) -
 
 
 def check_keywords(function: str, options: Mapping[str, Any], without: Iterable[str] = ()) -> None:
-    """That the other keywords of a function are keywords of trace(), and none of `without`."""
+    """Check that the other keywords of a function are keywords of trace(), and not among `without`."""
     unknown = set(options) - (set(inspect.signature(trace).parameters) - {"path", *without})
     if unknown:
         raise TypeError(f"{function}() got an unexpected keyword argument '{min(unknown)}'")
 
 
 def model_argument(model: ModelLike) -> tuple[str, bytes | None]:
-    """The MODEL of the command line, and what comes from stdin."""
+    """Return the MODEL of the command line, and the content for stdin."""
     if isinstance(model, bytes):
         return "-", model
     if isinstance(model, (str, os.PathLike)):
@@ -244,7 +244,7 @@ def model_argument(model: ModelLike) -> tuple[str, bytes | None]:
 
 
 def input_argument(model: ModelLike | Collection) -> tuple[str, bytes | None]:
-    """model_argument(), for what may be a collection too."""
+    """Return the same as model_argument(), for a model or a collection."""
     return ("-", model._content()) if isinstance(model, Collection) else model_argument(model)
 
 
@@ -280,11 +280,11 @@ def trace(
     max_time: int | None = None,
     no_isolation: bool = False,
 ) -> Collection:
-    """Traces a model into torch.fx graphs, as `fxtrace trace` does.
+    """Trace a model into torch.fx graphs, as `fxtrace trace` does.
 
     `path` is the model's file, an open file or its bytes; or an ExportedProgram or ScriptModule, which torch.export.save or
-    torch.jit.save writes into memory, weights included, and from which graph_module() takes modules and parameters. Of a module
-    of yours make one first: torch.export.export(model, args) or torch.jit.script(model).
+    torch.jit.save writes into memory, weights included, and from which graph_module() takes modules and parameters. An nn.Module must
+    be exported or scripted first: torch.export.export(model, args) or torch.jit.script(model).
 
     The keywords are the options of the command line, which `fxtrace trace --help` explains, with these values:
 
@@ -295,16 +295,16 @@ def trace(
     - input={"x": "float32[1,3,224,224]"}, or a list by position; a tensor stands for its shape, dtype and device;
     - dim={"batch": (1, 64), "seq": (8, None), "heads": 8, "time": "1..64"};
     - cost={"my::op": "numel(out)*in0.size(-1)"}: the multiply-accumulates of operators;
-    - config is a file, or a dict of what stands in one, such as the `options` of a collection; a dict loads no library,
-      op_library does;
+    - config is a file, or a dict with the contents of one, such as the `options` of a collection; a dict cannot load libraries,
+      which only op_library does;
     - passes is --pass.
 
     Returns a Collection of graphs, the root's first. Shapes of nodes are tuples of numbers and, for named sizes, of
-    expressions: (1, "2*seq", 64). Costs are multiply-accumulates (macs) and bytes of one run. What the program says is in
-    `messages`; its warnings, and that modules failed, are warnings of Python too (FxtraceWarning).
+    expressions: (1, "2*seq", 64). Costs are multiply-accumulates (macs) and bytes of one run. The program's messages are in
+    `messages`; its warnings, and failures of modules, are also warnings of Python (FxtraceWarning).
 
-    Raises UsageError for wrong options (a TypeError too for what is no model), InputError for a file that cannot be read or is
-    not supported, ModulesFailed with strict=True, InternalError for a defect of fxtrace, and ProgramNotFound.
+    Raises UsageError for wrong options (which is also a TypeError for an object that is not a model), InputError for a file that cannot
+    be read or is not supported, ModulesFailed with strict=True, InternalError for a defect of fxtrace, and ProgramNotFound.
     """
     options = {name: value for name, value in locals().items() if name != "path"}
     name, content = model_argument(path)

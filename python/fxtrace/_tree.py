@@ -15,13 +15,13 @@ from ._values import Dtype
 
 
 def resolve_attribute(model: torch.nn.Module, path: str) -> Any:
-    """A module, parameter, buffer or attribute by its qualified name; "" is the model."""
+    """Return a module, parameter, buffer or attribute by its qualified name; "" is the model."""
     value: Any = model
     for name in parts_of(path) if path else []:
         registered = find_registered(value, name) if isinstance(value, torch.nn.Module) else None
         if registered is not None:
             value = registered
-        elif name.startswith("__"):  # what every object of Python has
+        elif name.startswith("__"):  # every Python object has these
             raise AttributeError(name)
         else:
             value = read_value(value, name)
@@ -29,7 +29,7 @@ def resolve_attribute(model: torch.nn.Module, path: str) -> Any:
 
 
 def find_registered(module: torch.nn.Module, name: str) -> Any:
-    """A submodule, parameter or buffer: these may have any name."""
+    """Return a submodule, parameter or buffer; these may have any name."""
     for table in (module._modules, module._parameters, module._buffers):
         if name in table:
             return table[name]
@@ -37,10 +37,12 @@ def find_registered(module: torch.nn.Module, name: str) -> Any:
 
 
 def place_attribute(root: torch.nn.Module, path: str, value: Any) -> str:
-    """Puts the value under `root` where its qualified name says, and gives the name that it has there: another where
-    it would stand inside a module that is a value of its own and has no such attribute."""
-    if '"' in path or "\\" in path or not path.isprintable():  # torch.fx writes it into Python code
-        raise RebuildError(f"{path!r} is no name of an attribute")
+    """Put the value under `root` by its qualified name, and return its name there.
+
+    That is another name if the value would be inside of a module that is a value itself and has no such attribute.
+    """
+    if '"' in path or "\\" in path or not path.isprintable():  # torch.fx writes the name unchanged into Python code
+        raise RebuildError(f"{path!r} is not the name of an attribute")
     *folders, name = path.split(".")
     place = root
     for folder in folders:
@@ -71,18 +73,18 @@ def _set(module: torch.nn.Module, name: str, value: Any) -> None:
             raise KeyError
         else:
             setattr(module, name, value)
-    except KeyError:  # such as forward
-        raise RebuildError(f"{name!r} is taken in every module") from None
+    except KeyError:  # a name such as forward
+        raise RebuildError(f"{name!r} is an attribute of every module") from None
 
 
 def _own(module: torch.nn.Module, name: str) -> Any:
-    """What the module has by this name, its class left out."""
+    """Return the module's own attribute of this name, not one of its class."""
     registered = find_registered(module, name)
     return module.__dict__.get(name) if registered is None else registered
 
 
 def add_state(root: torch.nn.Module, path: str, value: torch.Tensor) -> None:
-    """A parameter or buffer under its qualified name, unless something is there."""
+    """Add a parameter or buffer under its qualified name, unless that is taken."""
     *folders, name = path.split(".")
     place: Any = root
     for folder in folders:
@@ -100,7 +102,7 @@ def add_state(root: torch.nn.Module, path: str, value: torch.Tensor) -> None:
 
 
 def leave_out_of_state_dict(root: torch.nn.Module, path: str) -> None:
-    """What is a buffer only to be moved along with the others."""
+    """Make a buffer non-persistent that exists only to be moved along with the others."""
     *folders, name = path.split(".")
     owner = resolve_attribute(root, ".".join(folders))
     if isinstance(owner, torch.nn.Module) and name in owner._buffers:
@@ -108,7 +110,7 @@ def leave_out_of_state_dict(root: torch.nn.Module, path: str) -> None:
 
 
 def _has(root: torch.nn.Module, path: str, value: Any) -> bool:
-    """Whether the value is there already. Tensors may be others: a module may put new ones into its buffers."""
+    """Return true if the value is there already. Tensors may differ: a module may put new ones into its buffers."""
     try:
         found = resolve_attribute(root, path)
     except AttributeError:
@@ -117,7 +119,7 @@ def _has(root: torch.nn.Module, path: str, value: Any) -> bool:
 
 
 def tensor_of_constant(constant: Constant, name: str, record: Callable[[str], bytes]) -> torch.Tensor:
-    """`record` gives the bytes of a record of the model's file."""
+    """Return the tensor of a constant; `record` returns the bytes of a record of the model's file."""
     dtype, shape = Dtype(str(constant.dtype)).to_torch(), constant.shape or ()
     if constant.data is not None:
         return torch.tensor(constant.data, dtype=dtype).reshape(shape)

@@ -13,7 +13,7 @@ from ._printable import printable
 
 @dataclass(frozen=True)
 class NodeRef:
-    """The value of another node of the graph."""
+    """A reference to the value of another node of the graph."""
 
     name: str
 
@@ -23,7 +23,7 @@ class NodeRef:
 
 @dataclass(frozen=True)
 class GraphRef:
-    """A graph of `Graph.subgraphs`."""
+    """A reference to a graph of `Graph.subgraphs`."""
 
     name: str
 
@@ -43,7 +43,7 @@ class FunctionRef:
 
 @dataclass(frozen=True)
 class _OfTorch:
-    """A value of torch by its name; `to_torch()` is that value."""
+    """A value of torch by its name; `to_torch()` returns that value."""
 
     name: str
     _kind: ClassVar[str]
@@ -56,7 +56,7 @@ class _OfTorch:
 
         value = getattr(torch, self.name, None)
         if not isinstance(value, getattr(torch, self._kind)):
-            raise ValueError(f"{self.name!r} is no {self._kind} of torch")
+            raise ValueError(f"{self.name!r} is not a {self._kind} of torch")
         return value
 
 
@@ -85,7 +85,7 @@ class Device(_OfTorch):
 
 
 def decode_float(value: Any) -> Any:
-    """A number of the JSON: {"float": "inf"} where JSON has none."""
+    """Return a number of the JSON, in which infinity is {"float": "inf"}."""
     if isinstance(value, dict):
         return {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}[value["float"]]
     return value
@@ -119,7 +119,7 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
 
 
 def decode(value: Any) -> Any:
-    """An argument of the JSON as a Python value."""
+    """Return an argument of the JSON as a Python value."""
     if isinstance(value, list):
         return [decode(item) for item in value]
     if not isinstance(value, dict):
@@ -133,7 +133,7 @@ def decode(value: Any) -> Any:
 
 
 def map_values(argument: Any, change: Callable[[Any], Any]) -> Any:
-    """The argument with `change` of every value that holds no others."""
+    """Return the argument with `change` applied to every value that contains no others."""
     if isinstance(argument, list):
         return [map_values(item, change) for item in argument]
     if isinstance(argument, tuple):
@@ -146,7 +146,7 @@ def map_values(argument: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def values_in(argument: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value in an argument that holds no others, with its place: "0", "1.2", "sizes.0"."""
+    """Yield every value in an argument that contains no others, with its place: "0", "1.2", "sizes.0"."""
 
     def inside(key: Any, item: Any) -> Iterator[tuple[str, Any]]:
         return values_in(item, f"{place}.{key}" if place else str(key))

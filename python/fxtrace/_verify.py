@@ -1,4 +1,4 @@
-"""fxtrace.verify: whether a graph computes what its model computes."""
+"""fxtrace.verify: comparison of a graph's results with its model's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._trace import ModelLike, Path, check_keywords, model_argument, option_word
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of a tensor's elements; `least`, `greatest` and `mean` of the finite ones."""
+    """Statistics of a tensor's elements; `least`, `greatest` and `mean` are those of the finite ones."""
 
     elements: int
     not_finite: int
@@ -27,7 +27,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Fault:
-    """What differs, and the node where that begins; schemas/verification.schema.json says more of each field."""
+    """A difference, and the node where it begins; schemas/verification.schema.json describes each field."""
 
     kind: str  # "value", "meta", "guard" or "fails"
     run: int
@@ -46,7 +46,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class ModuleProfile:
-    """What a module took in one run, with its submodules."""
+    """The time, memory and cost of a module in one run, submodules included."""
 
     path: str
     type: str
@@ -67,7 +67,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A run with drawn sizes that the model itself does not take; `dim` draws others."""
+    """A run with random sizes that the model itself refuses; `dim` can exclude these sizes."""
 
     sizes: str
     message: str
@@ -75,21 +75,21 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Verification:
-    """True where the graph is right."""
+    """The result of a verification: true if the graph and the model compute the same."""
 
-    against: str | None  # the file of the other model
+    against: str | None  # file of the other model
     equal: bool
     verdict: str  # "equal", "not equal", "cannot tell" or "not verified"
-    why: str | None  # with the latter two: what was not compared
+    why: str | None  # the values that were not compared, for the last two verdicts
     runs: int
-    sizes: tuple[str, ...]  # by run: "batch=3"
-    inputs: tuple[str, ...]  # by run: "random", "sample" or "file"
+    sizes: tuple[str, ...]  # for each run: "batch=3"
+    inputs: tuple[str, ...]  # for each run: "random", "sample" or "file"
     refused: tuple[Refusal, ...]  # not among the runs
     nodes: int
     tensors: int
     guards: int
-    own_modules: tuple[str, ...]  # that the graph calls: they ran as the model has them
-    failed_modules: tuple[str, ...]  # those of them that failed to trace
+    own_modules: tuple[str, ...]  # modules that the graph calls: they ran as the model has them
+    failed_modules: tuple[str, ...]  # the modules among these that failed to trace
     fault: Fault | None
     profile: Profile | None
     messages: tuple[Message, ...]
@@ -111,22 +111,23 @@ def verify(
     against: Path | None = None,
     **options: Any,
 ) -> Verification:
-    """Runs a model, and the graph that is traced of it, on the same inputs, as `fxtrace verify` does.
+    """Run a model and its traced graph on the same inputs and compare the results, as `fxtrace verify` does.
 
     - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule;
     - inputs: tensors, or a tuple, list or dict of them, as the model takes them; or a file that numpy or torch.save wrote;
-    - runs: with other random values and sizes each, from `seed` on; atol, rtol: differences that are let pass, as of
-      torch.allclose, none by default;
-    - collection: the graph, where it is not to be traced now;
-    - against: the file of the model that a program was made of, to which it is held instead of to its own file;
-    - profile: also seconds, bytes and FLOP/s of each module;
+    - runs, seed: the number of runs, each with other random values and sizes, and the seed of the first;
+    - atol, rtol: tolerated differences, as for torch.allclose; zero by default;
+    - collection: the graph, if the model must not be traced now;
+    - against: the file of the model that a program was made of; the program is compared with it instead of its own file;
+    - profile: true to measure seconds, bytes and FLOP/s of each module;
     - options: the keywords of trace().
 
-    The model runs in a process that can open nothing; FXTRACE_LIBTORCH names the LibTorch, this Python's by default.
+    The model runs in a process that cannot open files; FXTRACE_LIBTORCH names the LibTorch to use, by default this Python's.
 
-    Returns a Verification, which is true if both give the same; else `fault` says where a difference begins.
+    Returns a Verification, which is true if both compute the same; otherwise `fault` says where a difference begins.
 
-    Raises UsageError for wrong options, InputError for what is no model, cannot be read or run, or without a LibTorch.
+    Raises UsageError for wrong options; InputError for a file that is not a model, or that cannot be read or run, and without a
+    LibTorch.
     """
     check_keywords("verify", options)
     name, content = model_argument(path)

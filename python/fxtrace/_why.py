@@ -1,4 +1,4 @@
-"""fxtrace.why: why modules failed, or are what they are, and what would help."""
+"""fxtrace.why: the reasons why modules failed or have their status, and options that help."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from ._trace import ModelLike, Range, Texts, check_keywords, option_words
 
 @dataclass(frozen=True)
 class FailureGroup:
-    """Modules that failed for one cause in equal blocks."""
+    """Modules that failed for the same cause in equal blocks."""
 
     paths: tuple[str, ...]
     type: str | None
-    depth: int  # failed modules around it
+    depth: int  # number of failed modules around it
     failure: Failure
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Options that were tried, in addition to those that were given, and what failed with them."""
+    """Options that were tried in addition to the given ones, and the modules that failed with them."""
 
-    options: tuple[str, ...]  # as on a command line, quoted for a shell
+    options: tuple[str, ...]  # words of a command line, quoted for a shell
     failed: tuple[str, ...]
     nodes: int
 
 
 @dataclass(frozen=True)
 class UnknownOperator:
-    """An operator of another library: nothing to try without it."""
+    """An operator of another library, without which nothing could be tried."""
 
     name: str
     schema: str
@@ -45,16 +45,16 @@ class UnknownOperator:
 
 @dataclass(frozen=True)
 class Suggestions:
-    helpful: tuple[Trial, ...]  # each alone; those that leave fewest first
-    others: tuple[tuple[str, ...], ...]  # options that alone leave as many
+    helpful: tuple[Trial, ...]  # options that help alone, those that leave the fewest failures first
+    others: tuple[tuple[str, ...], ...]  # options that alone leave as many failures
     best: Trial | None  # the fewest options found that leave the fewest failures
-    with_leaves: Trial | None  # what is left as leaves on purpose
+    with_leaves: Trial | None  # the best options, with the remaining failures made leaves on purpose
     operators: tuple[UnknownOperator, ...]
 
 
 @dataclass(frozen=True)
 class ModulePlace:
-    """What of a module is in one graph."""
+    """The calls and nodes of a module in one graph."""
 
     graph: str
     calls: int
@@ -65,7 +65,7 @@ class ModulePlace:
 
 @dataclass(frozen=True)
 class CallSite:
-    """A call of a module in the code of another, which no graph has."""
+    """A call of a module in the code of another, which is not in any graph."""
 
     module: str
     method: str
@@ -78,7 +78,7 @@ class CallSite:
 
 @dataclass(frozen=True)
 class ModuleExplanation:
-    """What became of a module; schemas/why.schema.json says more of each field."""
+    """The status of a module and its reasons; schemas/why.schema.json describes each field."""
 
     path: str
     type: str | None
@@ -95,19 +95,19 @@ class ModuleExplanation:
     places: tuple[ModulePlace, ...]
     call_sites: tuple[CallSite, ...]
     guards: tuple[Guard, ...]
-    methods: tuple[str, ...] = ()  # other methods than forward that are called
+    methods: tuple[str, ...] = ()  # methods other than forward that are called
 
 
 @dataclass(frozen=True)
 class DimensionInput:
     input: str
-    place: str  # index in its shape; empty for an integer
+    place: str  # index in the input's shape; empty for an integer
     size: str
 
 
 @dataclass(frozen=True)
 class DimensionPlace:
-    """A guard, a node that checks a dimension, or a size made of it."""
+    """A guard, a node that checks a dimension, or a size computed from it."""
 
     graph: str
     node: str | None
@@ -143,7 +143,7 @@ class DimensionExplanation:
 @dataclass(frozen=True)
 class ExplainedGuard(Guard):
     graph: str = ""  # path of its module
-    number: int = 0  # among the guards of all graphs, from 1
+    number: int = 0  # number among the guards of all graphs, from 1
 
 
 @dataclass(frozen=True)
@@ -168,20 +168,20 @@ def why(
     guard: int | str | None = None,
     **options: Any,
 ) -> Explanation:
-    """Why modules failed and what helps, as `fxtrace why` tells it; each suggestion was tried.
+    """Explain why modules failed and which options help, as `fxtrace why` does; each suggestion was tried.
 
     - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
-    - module: a path or a glob of paths; why these are traced, leaves, failed or not visited;
-    - dim: the name of a dimension; what is known of it, and why. Ranges as of trace() narrow dimensions, also
-      beside a name: dim=["s77", "u0=1..4"];
-    - guard: the number or the expression of a guard; who says it, and which line needs it;
-    - options: the other keywords of trace(), for a model; passes is none of them.
+    - module: a path or a glob of paths, to explain why these modules are traced, leaves, failed or not visited;
+    - dim: the name of a dimension, to explain its range and the guards on it. Ranges as for trace() narrow dimensions, also
+      together with a name: dim=["s77", "u0=1..4"];
+    - guard: the number or the expression of a guard, to explain its origin and the source line that needs it;
+    - options: the other keywords of trace(), for a model, except passes.
 
-    Returns an Explanation: `failures`, and what helps in `suggestions`, as options of the command line; `explained`, `dimension`
-    and `guards` answer what was asked.
+    Returns an Explanation: `failures`, and options of the command line that help in `suggestions`; `explained`, `dimension` and
+    `guards` answer the questions of the arguments with these names.
 
-    Raises UsageError for wrong options, and for a module, dimension or guard that is not there; InputError for what is no model
-    or cannot be read.
+    Raises UsageError for wrong options, and for an unknown module, dimension or guard; InputError for a file that is not a model or
+    cannot be read.
     """
     check_keywords("why", options, without=("passes", "dim"))
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(

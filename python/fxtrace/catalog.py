@@ -1,4 +1,4 @@
-"""`import fxtrace.catalog` gives what `fxtrace.catalog` is: what makes a catalog, with its rows()."""
+"""The module `fxtrace.catalog`, which replaces itself by the object of that name, so that `import fxtrace.catalog` works too."""
 
 import sys
 

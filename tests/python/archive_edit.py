@@ -1,4 +1,4 @@
-"""TorchScript archives made from others by changing their records: what other machines and other versions write."""
+"""Makes TorchScript archives from others by changing their records, to imitate what other machines and other versions write."""
 
 import io
 import struct

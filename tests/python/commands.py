@@ -1,4 +1,4 @@
-"""The commands of the program, as app/commands/commands.h declares them."""
+"""Lists the commands of the program, as app/commands/commands.h declares them."""
 
 import pathlib
 import re

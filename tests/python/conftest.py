@@ -1,4 +1,4 @@
-"""What every test gets: the program, the archives of the zoo, and the mark of the second tier."""
+"""Provides fixtures for all tests: the program, the archives of the zoo, and the mark of the second tier."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""Models whose control flow depends on data, as people write them: each with inputs that take every way.
+"""Provides models with control flow that depends on data, as people write them, each with inputs that take every branch.
 
 `carried`: with --control-flow subgraph nothing fails.  `why`: a part of the message of the module that fails all
 the same, because what its control flow carries has no form in torch's cond and while_loop.

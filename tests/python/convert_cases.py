@@ -1,4 +1,4 @@
-"""fxtrace convert on an archive: the options that describe its inputs, and the program beside the model."""
+"""Describes how the tests run fxtrace convert on an archive: the options for its inputs, and the program beside the model."""
 
 import copy
 import json

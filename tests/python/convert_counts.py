@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Counts for docs/how-to/convert.md: what fxtrace convert makes of the samples and the zoo, beside torch's TS2EPConverter.
+"""Counts the programs that fxtrace convert makes of the samples and the zoo, and those of torch's TS2EPConverter, for
+docs/how-to/convert.md.
 
     convert_counts.py FXTRACE [--jobs N] [--only WORD]
 

@@ -1,4 +1,4 @@
-"""What `-f fx` writes, imported and run."""
+"""Imports and runs the Python code that `-f fx` writes."""
 
 import ast
 import copy

@@ -1,4 +1,4 @@
-"""The cases of tests/golden, which run_golden.py runs.
+"""Reads the cases of tests/golden, which run_golden.py runs.
 
 A case is a file in the folder of its command, with a name that no other has: the command, as a shell splits it ("#" begins a comment; run in the project's root), and behind
 lines that begin with ";;; " what is expected of it:

@@ -1,4 +1,4 @@
-"""What the tests share: the program, the samples, and how two results are compared."""
+"""Provides what the tests share: the program, the samples, and the comparison of two results."""
 
 import collections
 import copy

@@ -1,4 +1,4 @@
-"""Damaged and hostile TorchScript archives, by name.
+"""Makes damaged and hostile TorchScript archives, by name.
 
 Run as a program it writes them all into a folder: python hostile.py FOLDER
 """

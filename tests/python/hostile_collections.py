@@ -1,4 +1,4 @@
-"""Damaged and hostile collections, for `fxtrace render`, by name."""
+"""Makes damaged and hostile collections for `fxtrace render`, by name."""
 
 import json
 import random

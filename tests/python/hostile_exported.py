@@ -1,4 +1,4 @@
-"""Damaged and hostile exported programs (.pt2), by name.
+"""Makes damaged and hostile exported programs (.pt2), by name.
 
 Run as a program it writes them all into a folder: python hostile_exported.py FOLDER
 """

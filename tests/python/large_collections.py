@@ -1,4 +1,4 @@
-"""Collections of any size for `fxtrace render`, without a model: what pictures make of many nodes."""
+"""Makes collections of any size for `fxtrace render` without a model, to test pictures of many nodes."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Models with modules that are to be leaves; test_exported_leaves.py exports them and calls the modules."""
+"""Provides models with modules that are leaves; test_exported_leaves.py exports them and calls the modules."""
 
 from dataclasses import dataclass, field
 from typing import Any, Callable

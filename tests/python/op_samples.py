@@ -1,4 +1,4 @@
-"""Archives that call hundreds of operators, each on a few samples of torch's own tests of them.
+"""Makes archives that call hundreds of operators, each on a few samples from torch's own tests.
 
 One archive holds many calls, each on inputs of its own, so that a trace of it costs little.
 """

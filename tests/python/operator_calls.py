@@ -1,4 +1,4 @@
-"""Archives that call every operator which LibTorch registers, with usual and with extreme arguments.
+"""Makes archives that call every operator that LibTorch registers, with usual and with extreme arguments.
 
 Each call stands in a module of its own: in forward, in a method that nobody calls, and in __setstate__.
 Run as a program it writes the archives into a folder: python operator_calls.py FOLDER

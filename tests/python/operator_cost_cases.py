@@ -1,4 +1,4 @@
-"""One-operator models whose multiply-accumulates are known, for every family of docs/reference/costs.md.
+"""Provides models of one operator with known multiply-accumulates, for every family in docs/reference/costs.md.
 
 What a model costs is half of what torch.utils.flop_counter counts while it runs, which sees the matrix products
 and convolutions that an operator is made of.  Where one kernel does it all, the counter sees nothing, and the

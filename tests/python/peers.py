@@ -1,4 +1,4 @@
-"""What Python's tracers say of a model, in the terms of a collection."""
+"""Runs Python's tracers on a model and puts their results into the form of a collection."""
 
 import torch
 from torch import fx

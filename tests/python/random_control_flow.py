@@ -1,4 +1,4 @@
-"""Random modules whose branches and loops depend on data, as Python source for torch.jit.script."""
+"""Generates random modules with branches and loops that depend on data, as Python source for torch.jit.script."""
 
 import importlib.util
 import random

@@ -1,5 +1,5 @@
-"""Random small programs that branch on what their inputs are, what options say of these inputs, and inputs that fit what is
-said and others that do not."""
+"""Generates small random programs that branch on properties of their inputs, with options that fix these properties, and with
+inputs that fit the options and others that do not."""
 
 import random
 from dataclasses import dataclass, field

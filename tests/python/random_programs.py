@@ -1,4 +1,4 @@
-"""Random modules that take views, write in place and hand the same memory on under many names.
+"""Generates random modules that take views, write in place and use the same memory under many names.
 
 Every statement is carried out while it is made, so that all programs run.  Nothing is summed up: how a sum is
 rounded depends on the order in memory, and a new value may have another one than a part of an old one.

@@ -1,5 +1,5 @@
-"""Random models in which modules stand under several names: in lists and dicts, in modules that are shared themselves,
-with children that have no parameters."""
+"""Generates random models whose modules have several names: in lists and dicts, inside of shared modules, and with children that
+have no parameters."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Small models, drawn: modules with plain and tensor attributes that forward reads, assigns and writes in place."""
+"""Generates small random models with plain and tensor attributes that forward reads, assigns and writes in place."""
 
 import random
 

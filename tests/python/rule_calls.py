@@ -1,4 +1,5 @@
-"""Calls of operators as the shape rules see them: recorded from torch's own samples, made a little wrong, written as texts.
+"""Records calls of operators from torch's own samples, makes some of them slightly wrong, and writes them as texts for tests of
+the shape rules.
 
 The texts are those of tests/fuzz/call_text.h; the program shape_calls answers them.
 """

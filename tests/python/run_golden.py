@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the cases of tests/golden and compares with what is recorded there.
+"""Runs the cases of tests/golden and compares the results with the recorded ones.
 
     tests/python/run_golden.py [--fxtrace PATH] [-k WORD] [-j N]
     tests/python/run_golden.py --update         # records what the program does now; never in CI

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs two builds of fxtrace with the same commands and tells where they write other bytes: for changes that change nothing.
+"""Runs two builds of fxtrace with the same commands and reports where their output differs, for changes that must not change any
+output.
 
     same_outputs.py OLD NEW [--jobs N] [--only WORD] [--most N]
 

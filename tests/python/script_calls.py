@@ -1,4 +1,4 @@
-"""Calls of operators with all combinations of usual and extreme arguments, as TorchScript's values.
+"""Runs calls of operators on TorchScript values, with all combinations of usual and extreme arguments.
 
 `Tool` answers them with lib/torchscript (tests/tools/script_calls.cpp), `Reference` with LibTorch.
 """

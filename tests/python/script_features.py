@@ -1,4 +1,5 @@
-"""A module that uses what TorchScript has: classes, interfaces, enums, NamedTuples, unions, fork, `with`, loops of all kinds."""
+"""Provides a module that uses the features of TorchScript: classes, interfaces, enums, NamedTuples, unions, fork, `with`, and
+loops of all kinds."""
 
 import torch, enum
 from typing import *

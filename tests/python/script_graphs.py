@@ -1,5 +1,5 @@
-"""Graphs of TorchScript code as text, from torch and from script_dump, in a form in which equal graphs are equal texts:
-values are numbered in order, constants stand where they are used, source places are gone.
+"""Writes graphs of TorchScript code as text, from torch and from script_dump, so that equal graphs are equal texts: values are
+numbered in order, constants are written where they are used, and source locations are left out.
 
     script_graphs.py --dump PATH ARCHIVE ...     # compares, and says what differs
 """

@@ -1,4 +1,5 @@
-"""Small modules and functions of all that TorchScript has, as people write it: names, texts, numbers, classes, containers, state.
+"""Provides small modules and functions that use all features of TorchScript as people write them: names, texts, numbers, classes,
+containers, state.
 
 MODELS: name -> something for torch.jit.script, or what it gave.
 """

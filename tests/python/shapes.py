@@ -1,4 +1,4 @@
-"""Shapes that fxtrace says against those of a real run: the graph, rebuilt, is run node by node.
+"""Compares the shapes that fxtrace infers with those of a real run: the rebuilt graph is run node by node.
 
 Expressions in `meta` are Python's, over dimensions whose values the caller gives.  Names such as `u0` are sizes
 that depend on data: what they are is seen where the first expression has them, and holds from there on.

@@ -1,4 +1,4 @@
-"""Small modules that compute with sizes, and what must come of them; test_shapes.py scripts and traces them."""
+"""Provides small modules that compute with sizes, with the expected results; test_shapes.py scripts and traces them."""
 
 import math
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
-"""The GitHub Action, step by step as GitHub runs it, against a folder that looks like a release; this repository's own jobs; the
-pre-commit hook."""
+"""Tests the GitHub Action step by step as GitHub runs it, on a folder in the form of a release; also this repository's own jobs
+and the pre-commit hook."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""Archives as other machines and other versions write them: what torch.jit.load opens is traced, and replays."""
+"""Tests archives as other machines and versions write them: fxtrace traces all that torch.jit.load opens, and the graphs replay."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Attributes that no Python code could name: passes that rewrite archives put dots into names."""
+"""Tests attributes whose names are not Python names: passes that rewrite archives put dots into names."""
 
 import zipfile
 

@@ -1,4 +1,4 @@
-"""`with torch.autocast(...)` in scripted models: the operators inside compute in another type."""
+"""Tests `with torch.autocast(...)` in scripted models: the operators inside compute in another dtype."""
 
 import harness
 import pytest

@@ -1,5 +1,5 @@
-"""remove-batch-dims on programs that torch.export makes of torch.vmap: each is removed or declined as it says here, and gives
-what the program gives.
+"""Tests remove-batch-dims on programs that torch.export makes of torch.vmap: each is transformed or declined as stated here, and
+computes the same as the program.
 
 To the bit, where the operators of a sample and those of the batch add up in the same order.  Products of matrices and
 vectors, and losses that torch decomposes, may round differently: these programs are compared with a tolerance.

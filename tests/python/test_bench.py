@@ -1,4 +1,4 @@
-"""bench/run, on a toy."""
+"""Tests bench/run on a small model."""
 
 import os
 import re

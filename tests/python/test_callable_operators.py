@@ -1,4 +1,5 @@
-"""Which operators graphs of strangers call: those of an allow list, and what the caller names; views stay in their memory."""
+"""Tests which operators an untrusted graph may call: those of an allow list and those that the caller names; views stay inside of
+their tensor's memory."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""Calls of modules: again and again, with hooks, by other methods."""
+"""Tests calls of modules: repeated calls, calls with hooks, and calls of methods other than forward."""
 
 import json
 from typing import Tuple

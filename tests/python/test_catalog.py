@@ -1,4 +1,4 @@
-"""fxtrace catalog and query: rows against traces, runs that are killed, files that change, hostile names and files."""
+"""Tests fxtrace catalog and query: rows are compared with traces; runs are killed, files change, and names and files are hostile."""
 
 import fcntl
 import json

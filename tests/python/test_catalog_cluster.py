@@ -1,4 +1,5 @@
-"""The program of docs/how-to/catalog.md that catalogs a bucket with Ray: a model that cannot be read, and a worker that dies in between."""
+"""Tests the program in docs/how-to/catalog.md that catalogs a bucket with Ray, with a model that cannot be read and a worker that
+dies during the run."""
 
 import os
 import re

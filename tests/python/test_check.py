@@ -1,4 +1,4 @@
-"""fxtrace check: every rule on samples, files that would harm a reader, the formats, several models."""
+"""Tests fxtrace check: every rule on samples, files that would harm a reader, the output formats, and several models."""
 
 import io
 import json

@@ -1,5 +1,5 @@
-"""fxtrace check --baseline and --write-baseline: what is known breaks nothing, what is new does, and a file that does not fit
-lets nothing pass."""
+"""Tests fxtrace check --baseline and --write-baseline: known offences break no rule, new ones do, and a file that does not fit
+the model or the rules hides nothing."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Where the output goes, as a shell sees it: files and their links, pipes, devices, full and read-only places."""
+"""Tests the targets of output as a shell uses them: files and links, pipes, devices, full disks and read-only folders."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Concrete arguments and input names: what is fixed is gone from the graph, and the results are the model's own."""
+"""Tests concrete arguments and input names: fixed inputs are not in the graph, and the results equal the model's."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""--control-flow subgraph: branches and loops that depend on data, run through torch's own cond and while_loop."""
+"""Tests --control-flow subgraph: branches and loops that depend on data run through torch's own cond and while_loop."""
 
 import copy
 import json

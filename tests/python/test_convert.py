@@ -1,4 +1,4 @@
-"""fxtrace convert: the programs that it writes load in torch and compute what the archives compute."""
+"""Tests fxtrace convert: the programs that it writes load in torch and compute the same as the archives."""
 
 import copy
 import json

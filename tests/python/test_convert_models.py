@@ -1,4 +1,4 @@
-"""fxtrace convert on all samples and well-known models: what holds of each program, and what compilers make of it.
+"""Tests fxtrace convert on all samples and on well-known models: the properties of each program, and whether compilers accept it.
 
 convert_counts.py prints the same as a table.
 """

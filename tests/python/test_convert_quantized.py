@@ -1,4 +1,5 @@
-"""fxtrace convert on quantized models: integers between quantize and dequantize, and results within one step of their scale."""
+"""Tests fxtrace convert on quantized models: integers between quantize and dequantize, and results within one step of their
+scale."""
 
 import json
 import os

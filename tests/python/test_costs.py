@@ -1,4 +1,4 @@
-"""What traces cost: multiply-accumulates against torch.utils.flop_counter, memory against a real run.
+"""Tests the costs in traces: multiply-accumulates against torch.utils.flop_counter, memory against a real run.
 
 FXTRACE_EVERY_MODEL=1 also exports every model of the zoo that it has in another form only (some minutes)."""
 

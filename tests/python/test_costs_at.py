@@ -1,4 +1,4 @@
-"""Costs where a model will run: --at and --cost against torch.utils.flop_counter at these sizes, in every command."""
+"""Tests costs for given sizes: --at and --cost in every command against torch.utils.flop_counter at these sizes."""
 
 import csv
 import io

@@ -1,5 +1,5 @@
-"""Which LibTorch --op-library opens, and the program with a damaged, missing or wrong library: one line, exit 3.  Without
-that option nothing of it is opened."""
+"""Tests which LibTorch --op-library opens, and that a damaged, missing or wrong library causes one line of error and exit code 3.
+Without that option no library is opened."""
 
 import json
 import os

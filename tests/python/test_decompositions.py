@@ -1,4 +1,5 @@
-"""`--pass functional` beside torch's own functionalization, `run_decompositions({})`: no write, and no more calls."""
+"""Compares `--pass functional` with torch's own functionalization, `run_decompositions({})`: no writes, and no more calls than
+torch's."""
 
 import harness
 import pytest

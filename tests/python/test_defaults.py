@@ -1,4 +1,4 @@
-"""Inputs that control flow asks about take their defaults, as a call in Python leaves them out."""
+"""Tests that inputs that control flow depends on take their defaults, as if a call in Python left them out."""
 
 import copy
 import json

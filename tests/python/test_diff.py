@@ -1,4 +1,4 @@
-"""fxtrace diff: random edits of collections, whose diff must be exactly the edit; pairs of models; hostile collections."""
+"""Tests fxtrace diff: random edits of collections, where the diff must be exactly the edit; pairs of models; hostile collections."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""fxtrace diff of pairs of models as people have them, against what was read and recorded in tests/pairs.
+"""Tests fxtrace diff on pairs of models as people have them, against results that were read and recorded in tests/pairs.
 
 FXTRACE_UPDATE=1 records it."""
 

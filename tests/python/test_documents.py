@@ -1,5 +1,5 @@
-"""Manual pages and completions, which the build writes from the program's own table of options; the latter in the shells
-themselves, as far as there are such."""
+"""Tests the manual pages and shell completions, which the build writes from the program's table of options; completions run in
+the shells that are installed."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Whatever an archive asks for, a trace does nothing but write its own output."""
+"""Tests that a trace only writes its own output, whatever an archive calls."""
 
 import math
 

@@ -1,5 +1,5 @@
-"""Attributes of modules of torch.nn that fxtrace tells of exported programs, against the modules themselves:
-each one that is told is theirs, and at least those that stand here are told."""
+"""Compares the attributes of torch.nn modules that fxtrace infers for exported programs with the modules themselves: each
+inferred one is right, and at least those listed here are inferred."""
 
 import functools
 import json

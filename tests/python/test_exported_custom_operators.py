@@ -1,4 +1,4 @@
-"""Exported programs with operators of the user's own: one without a result, with two, with a list, with a number."""
+"""Tests exported programs with custom operators: one without a result, with two results, with a list, with a number."""
 
 import harness
 import pytest

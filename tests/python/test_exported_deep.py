@@ -1,4 +1,4 @@
-"""Exported programs whose modules are nested deeper than anybody would read, and what is said beyond that."""
+"""Tests exported programs whose modules are nested more deeply than in real models, and the error for those beyond the limit."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""`--dim` and `--concrete` for integers of exported programs: at the sizes that they leave, the graph gives what the
-program gives, and what it says of shapes and ranges is so."""
+"""Tests `--dim` and `--concrete` for integers of exported programs: for the remaining sizes the graph computes the same as the
+program, and its shapes and ranges are right."""
 
 import json
 import logging

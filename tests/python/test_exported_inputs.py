@@ -1,5 +1,5 @@
-"""Guards of exported programs refuse the inputs that torch.export's own module refuses: other sizes than those that the
-exporter fixed, sizes that do not fit together, and arguments that are nested in another way."""
+"""Tests that guards of exported programs refuse the inputs that torch.export's own module refuses: sizes other than those that
+the exporter fixed, sizes that do not fit together, and arguments that are nested differently."""
 
 import collections
 import copy

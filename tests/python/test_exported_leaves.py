@@ -1,5 +1,5 @@
-"""Leaves of exported programs are calls of the model's own modules: the graph, rebuilt with the eager modules
-as leaves, gives what the program gives, bit for bit."""
+"""Tests that leaves of exported programs are calls of the model's own modules: the rebuilt graph with the eager modules as leaves
+computes the same as the program, bit for bit."""
 
 import copy
 import os

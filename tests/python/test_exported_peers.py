@@ -1,4 +1,4 @@
-"""Exported programs against torch.export.unflatten, and against the same models scripted and traced."""
+"""Compares exported programs with torch.export.unflatten, and with the same models scripted and traced."""
 
 import copy
 import importlib

@@ -1,5 +1,5 @@
-"""Programs that torch.export writes beside plain forwards: effects in order, joint graphs with gradients, names that are
-words of Python, sizes that follow from others, and what torch's own loader cannot read."""
+"""Tests special exported programs: effects in order, joint graphs with gradients, names that are Python keywords, sizes that
+follow from others, and files that torch's own loader cannot read."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""Every exported sample, under three sets of rules: the graph, rebuilt, gives the program's own results."""
+"""Tests every exported sample with three sets of rules: the rebuilt graph computes the program's own results."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Exported programs whose nodes stand in another order, or in other modules, than an export leaves them.
+"""Tests exported programs whose nodes are in another order, or belong to other modules, than after an export.
 
 Passes over a program may do both.  However the nodes are spread over modules, a graph with leaves must still
 give the program's own results: leaves are split where they have to be.

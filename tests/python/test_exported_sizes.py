@@ -1,5 +1,5 @@
-"""Leaves of exported programs that share sizes: torch.export computes a size once, wherever it is used.  Under default and random
-leaf rules each graph, rebuilt, gives the program's results for the example and for other sizes."""
+"""Tests leaves of exported programs that share sizes, which torch.export computes once. With default and random leaf rules, each
+rebuilt graph computes the program's results for the example and for other sizes."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Names, order of registration and order of use in exported programs whose modules and parameters are shared."""
+"""Tests names, order of registration and order of use in exported programs with shared modules and parameters."""
 
 import fx_source
 import fxtrace

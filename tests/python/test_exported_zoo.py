@@ -1,4 +1,4 @@
-"""The round trip on well-known models, exported; zoo.py makes the archives.  Takes minutes the first time."""
+"""Tests the round trip on exported well-known models, which zoo.py makes. The first run takes minutes."""
 
 import importlib
 import random

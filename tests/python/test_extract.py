@@ -1,4 +1,4 @@
-"""fxtrace extract: parts of samples, run on the values that entered, give the values of the whole graph bit for bit."""
+"""Tests fxtrace extract: parts of samples, run on the values that enter them, compute the values of the whole graph bit for bit."""
 
 import copy
 import inspect

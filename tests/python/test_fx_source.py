@@ -1,4 +1,4 @@
-"""What `-f fx` writes, imported and run: every sample gives the model's own results, bit for bit."""
+"""Tests the Python code that `-f fx` writes: for every sample it computes the model's own results, bit for bit."""
 
 import ast
 import collections

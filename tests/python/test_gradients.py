@@ -1,4 +1,4 @@
-"""requires_grad of values: what a trace answers is what the archive gives for each input that the guards accept."""
+"""Tests requires_grad of values: a trace's answer is the archive's for each input that the guards accept."""
 
 import random
 

@@ -1,4 +1,5 @@
-"""Guards are Python over a graph's inputs: true of inputs that the model takes as it was traced, false of others."""
+"""Tests guards, which are Python expressions over a graph's inputs: true for inputs that the model treats as traced, false for
+others."""
 
 import enum
 import re

@@ -1,4 +1,4 @@
-"""After failures: the first of them with reason and line, and options that help, which were tried."""
+"""Tests the output after failures: the first failures with reason and line, and options that help, each of which was tried."""
 
 import re
 import shlex

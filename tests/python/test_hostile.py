@@ -1,4 +1,4 @@
-"""Damaged and hostile archives end with one line of text or with failures as data, soon and in little memory."""
+"""Tests damaged and hostile archives: they end with one line of error or with failures as data, quickly and with little memory."""
 
 import dataclasses
 import json

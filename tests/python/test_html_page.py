@@ -1,4 +1,4 @@
-"""The page of the HTML picture in headless Chromium: what it loads, shows and does, and how long it takes."""
+"""Tests the HTML picture in headless Chromium: the resources that it loads, its display and controls, and its speed."""
 
 import json
 import os

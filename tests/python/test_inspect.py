@@ -1,4 +1,4 @@
-"""fxtrace inspect against torch: signatures, defaults, sizes in bytes, constants, and what holds no model."""
+"""Compares fxtrace inspect with torch: signatures, defaults, sizes in bytes, constants, and files without a model."""
 
 import io
 import json

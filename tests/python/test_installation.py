@@ -1,4 +1,4 @@
-"""What `cmake --install` leaves, moved to another folder: the program, and the package for programs in C++."""
+"""Tests the result of `cmake --install` after a move to another folder: the program, and the package for C++ programs."""
 
 import fnmatch
 import json

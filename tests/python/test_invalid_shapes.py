@@ -1,5 +1,5 @@
-"""What torch would refuse has no shape, and a warning says so: torch's own operators on inputs that are a little wrong,
-and models as people get them wrong."""
+"""Tests that calls that torch would refuse have no shape and cause a warning: torch's own operators on slightly wrong inputs, and
+models with common mistakes."""
 
 import os
 import random

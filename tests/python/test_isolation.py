@@ -1,4 +1,4 @@
-"""The process that reads a model can do nothing else: what an archive or a library in it does ends as one line."""
+"""Tests that the process that reads a model is isolated: whatever an archive or a library does there ends as one line of error."""
 
 import io
 import itertools

@@ -1,4 +1,4 @@
-"""Questions whose answer follows from what is known: of lists, devices, layouts, asserts, and of the process."""
+"""Tests conditions that follow from known facts: about lists, devices, layouts, asserts, and the process."""
 
 import os
 from typing import Dict, List, Optional, Tuple

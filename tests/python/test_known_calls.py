@@ -1,4 +1,4 @@
-"""What a module that failed handed to its submodules is known in their own graphs; guards say so."""
+"""Tests that arguments which a failed module passes to its submodules are known in their own graphs, and stated by guards."""
 
 import copy
 from typing import List, Optional

@@ -1,4 +1,4 @@
-"""Many modules, nodes and rules take time in proportion."""
+"""Tests that the time for many modules, nodes and rules grows in proportion to their number."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Pictures as Mermaid draws them: every sample by the library itself, in Chromium, with its limits as GitHub has them."""
+"""Tests Mermaid pictures: the library itself draws every sample in Chromium, with GitHub's limits."""
 
 import copy
 import glob

@@ -1,4 +1,4 @@
-"""The adapter for Model Explorer: what its own server gives for files, asked as its page asks."""
+"""Tests the adapter for Model Explorer: its own server answers for files, with the requests of its page."""
 
 import dataclasses
 import json

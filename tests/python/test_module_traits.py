@@ -1,4 +1,5 @@
-"""What lib/operators says of torch.nn's modules and functions, against torch: signatures, and runs on torch's own samples."""
+"""Compares the tables in lib/operators of torch.nn's modules and functions with torch: signatures, and runs on torch's own
+samples."""
 
 import importlib
 import inspect

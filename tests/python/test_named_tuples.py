@@ -1,4 +1,4 @@
-"""Named tuples that models make, take and give: the graph's have the same classes and fields."""
+"""Tests named tuples that models make, take and return: those of the graph have the same classes and fields."""
 
 import copy
 import json

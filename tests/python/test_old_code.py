@@ -1,5 +1,5 @@
-"""Code as PyTorch 1.3 to 1.6 saved it: operators that are gone since, old spellings, files that import others.
-What torch.jit.load makes of it today, the trace does."""
+"""Tests code as PyTorch 1.3 to 1.6 saved it: removed operators, old spellings, files that import others. The trace treats it as
+today's torch.jit.load does."""
 
 import archive_edit
 import harness

@@ -1,5 +1,5 @@
-"""Quantized layers as PyTorch 1.3 to 1.5 saved them: `_packed_params` says Tensor, and `__setstate__` packs the weight.
-What torch.jit.load makes an object of in these classes, lib/torchscript does."""
+"""Tests quantized layers as PyTorch 1.3 to 1.5 saved them: `_packed_params` has the type Tensor, and `__setstate__` packs the
+weight. lib/torchscript makes objects in the same classes as torch.jit.load."""
 
 import pickletools
 from typing import List, Optional, Tuple

@@ -1,5 +1,5 @@
-"""One reader of one file: archives in which miniz, Python's zipfile and fxtrace could find different files are refused, by every
-command and with one error; what real writers make is not."""
+"""Tests that archives in which miniz, Python's zipfile and fxtrace could find different files are refused by every command with
+one error, and that files of real writers are not."""
 
 import dataclasses
 import io

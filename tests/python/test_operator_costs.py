@@ -1,5 +1,5 @@
-"""Multiply-accumulates of single operators, as the graph of the exported and of the traced model has them,
-against torch.utils.flop_counter, or the definition where that sees nothing: operator_cost_cases.py."""
+"""Compares the multiply-accumulates of single operators, in the graphs of exported and of traced models, with
+torch.utils.flop_counter, or with the definitions in operator_cost_cases.py where that counts nothing."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""lib/operators holds what operators do: torchgen's groups of variants and torch's own samples are held against it."""
+"""Compares the operator table of lib/operators with torchgen's groups of variants and with torch's own samples."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""Operators of other libraries: inferred, declared, loaded by LibTorch, or listed in the error."""
+"""Tests operators of other libraries: inferred, declared, loaded by LibTorch, or listed in the error."""
 
 import importlib.util
 import os

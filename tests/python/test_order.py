@@ -1,4 +1,4 @@
-"""fxtrace order: samples against their collections, buckets, CSV; FSDP2 as the Python that is printed applies it, on one process."""
+"""Tests fxtrace order: samples against their collections, buckets, CSV; the printed Python code applies FSDP2 in one process."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The Python package as its users have it: trace, load, look around, display; and that it is typed.
+"""Tests the Python package as users see it: trace, load, access, display, and its type annotations.
 
 Graphs as torch.fx modules are in test_package_modules.py, and wherever harness.rebuild is.
 """
@@ -205,17 +205,17 @@ def test_names_that_look_like_options(tmp_path, monkeypatch):
         ),
         (SCRIPTED, {"hooks": "jump"}, fxtrace.UsageError, "--hooks", ""),
         (SCRIPTED, {"method": ""}, fxtrace.UsageError, "the root module has no method ''", ""),
-        (SCRIPTED, {"leaf": [4]}, fxtrace.UsageError, "leaf takes a text or several, not [4]", ""),
-        (SCRIPTED, {"max_depth": True}, fxtrace.UsageError, "max_depth takes one value, not True", ""),
+        (SCRIPTED, {"leaf": [4]}, fxtrace.UsageError, "leaf expects a text or several, got [4]", ""),
+        (SCRIPTED, {"max_depth": True}, fxtrace.UsageError, "max_depth expects one value, got True", ""),
         (
             SCRIPTED,
             {"concrete": {"x": {1, 2}}},
             fxtrace.UsageError,
-            "concrete takes a dict of values that JSON has",
+            "concrete expects a dict of values that JSON has",
             "",
         ),
-        (SCRIPTED, {"concrete": {"x": 1j}}, fxtrace.UsageError, "concrete takes", ""),
-        (SCRIPTED, {"dim": {"x": (1, 2, 3)}}, fxtrace.UsageError, "dim takes", ""),
+        (SCRIPTED, {"concrete": {"x": 1j}}, fxtrace.UsageError, "concrete expects", ""),
+        (SCRIPTED, {"dim": {"x": (1, 2, 3)}}, fxtrace.UsageError, "dim expects", ""),
         (SCRIPTED, {"leaf": "a\0b"}, fxtrace.UsageError, "null byte", ""),
         (b"", {}, fxtrace.InputError, "empty", ""),
     ],
@@ -421,10 +421,10 @@ def test_fields_of_later_versions_are_kept():
 @pytest.mark.parametrize(
     "content, text",
     [
-        (b"", "this is no JSON: line 1, column 1"),
-        (b"{\n", "this is no JSON: line 2"),
+        (b"", "this is not JSON: line 1, column 1"),
+        (b"{\n", "this is not JSON: line 2"),
         (b"\xff\xfe\xff", "not UTF-8"),
-        (b"[]", "no graph collection"),
+        (b"[]", "not a graph collection"),
         (b'{"format": "fxtrace.summary"}', "this is 'fxtrace.summary'"),
         (b'{"format": "fxtrace.graph_collection", "version": 2}', "/version: version 2 is not supported, only 1"),
         (b'{"format": "fxtrace.graph_collection", "version": 1}', "no 'model'"),
@@ -674,7 +674,7 @@ def test_pandas():
     assert parameters["bytes"].sum() == 1004 and parameters["elements"].sum() == 251 and parameters["used"].all()
     order = parameters.sort_values("forward_order").index
     assert tuple(order) == collection.root.execution.param_forward_order
-    with pytest.raises(fxtrace.UsageError, match="there are nodes, modules, parameters"):
+    with pytest.raises(fxtrace.UsageError, match="expected nodes, modules or parameters"):
         collection.to_pandas("rows")
     named = fxtrace.trace(DIMENSIONS)
     assert named.to_pandas("modules").set_index("path").loc["linear", "macs"] == "s19*16"
@@ -834,7 +834,7 @@ def test_python_m_is_the_program(program):
 def test_a_missing_program_is_one_error(tmp_path):
     for variables, text in (
         ({"FXTRACE": str(tmp_path / "none")}, "FXTRACE is "),
-        ({"FXTRACE": "", "PATH": str(tmp_path)}, "the program fxtrace is neither in the scripts folder"),
+        ({"FXTRACE": "", "PATH": str(tmp_path)}, "the program fxtrace was found neither in the scripts folder"),
     ):
         done = run_python("-m", "fxtrace", "--version", **variables)
         assert done.returncode == 127 and done.stderr.startswith(f"fxtrace: error: {text}"), done.stderr

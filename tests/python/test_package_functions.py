@@ -1,4 +1,4 @@
-"""The functions of the package: which there are, what their help says, summaries, catalogs, and models that torch has in memory."""
+"""Tests the functions of the package: their list, their help, summaries, catalogs, and models in torch's memory."""
 
 import copy
 import inspect
@@ -117,7 +117,7 @@ def test_summaries_say_what_the_program_says():
     with pytest.raises(TypeError, match=r"summary\(\) got an unexpected keyword argument 'leafs'"):
         fxtrace.summary(EXPORTED, leafs="a")
     for at in (3, [3], {"s19": None}, {"s19": "many"}, {"nothing": 3}, "s19"):
-        with pytest.raises(fxtrace.UsageError, match="at takes|--at: "):
+        with pytest.raises(fxtrace.UsageError, match="at expects|--at: "):
             fxtrace.summary(DIMENSIONS, at=at)
     with pytest.raises(fxtrace.UsageError, match="--columns: unknown column 'cache'"):
         fxtrace.summary(DIMENSIONS, columns="cache")
@@ -169,7 +169,7 @@ def test_what_is_in_no_catalog(tmp_path):
     with pytest.raises(fxtrace.InputError, match="page.html: this is"):
         fxtrace.catalog(page, strict=True)
     for paths in (4, [4], None):
-        with pytest.raises(fxtrace.UsageError, match="paths takes a path or several"):
+        with pytest.raises(fxtrace.UsageError, match="paths expects a path or several"):
             fxtrace.catalog(paths)
     with pytest.raises(fxtrace.InputError, match="no such file"):
         fxtrace.catalog("none")
@@ -271,7 +271,7 @@ def test_the_model_is_kept(kind):
     first = Block()
     first.load_state_dict({name.removeprefix("first."): value for name, value in parameters.items() if name.startswith("first.")})
     assert torch.allclose(shown, first(X), atol=1e-6)
-    with pytest.raises(fxtrace.RebuildError, match="say what the modules and parameters come from"):
+    with pytest.raises(fxtrace.RebuildError, match="the modules and parameters are missing"):
         pickle.loads(pickle.dumps(collection)).graph_module()
     with torch.no_grad():
         for parameter in parameters.values():
@@ -299,11 +299,11 @@ def test_verify_in_memory():
 def test_what_is_no_model(use):
     """A TypeError, and one of the package's errors."""
     for model in (Net(), torch.fx.symbolic_trace(nn.ReLU())):
-        with pytest.raises(TypeError, match=r"not the nn.Module itself \(\w+\): give torch.export.export\(model, args\) or ") as caught:
+        with pytest.raises(TypeError, match=r"got an nn.Module \(\w+\): give torch.export.export\(model, args\) or ") as caught:
             use(model)
         assert isinstance(caught.value, fxtrace.UsageError)
     for model in (4, None, ["model.pt"]):
-        with pytest.raises(TypeError, match="a model is given by its file, as an ExportedProgram or as a ScriptModule, not as ") as caught:
+        with pytest.raises(TypeError, match="expected a file, an ExportedProgram or a ScriptModule as the model, got ") as caught:
             use(model)
         assert caught.value.hints == ("torch.export.export and torch.jit.script make one of an nn.Module",)
 
@@ -441,7 +441,7 @@ def test_what_convert_refuses(tmp_path):
         fxtrace.convert(path, input="float32[2,4]", hint={"width": 3})
     with pytest.raises(fxtrace.InputError, match="no such directory"):
         fxtrace.convert(SCRIPTED, tmp_path / "none" / "a.pt2", input="float32[2,4]")
-    with pytest.raises(fxtrace.UsageError, match="output is a file"):
+    with pytest.raises(fxtrace.UsageError, match="output expects the path of a file"):
         fxtrace.convert(SCRIPTED, "-", input="float32[2,4]")
     with pytest.raises(TypeError, match="unexpected keyword argument 'leaf'"):
         fxtrace.convert(SCRIPTED, leaf="torch.nn.Linear")

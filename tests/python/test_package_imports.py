@@ -1,4 +1,4 @@
-"""The modules of the Python package import each other in one direction: data first, then what is made of it."""
+"""Tests that the modules of the Python package import each other in one direction: data first, then conversions."""
 
 import ast
 import graphlib

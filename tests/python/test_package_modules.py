@@ -1,4 +1,4 @@
-"""Collection.graph_module: graphs as torch.fx modules that run, from files and from models in memory.
+"""Tests Collection.graph_module: graphs as torch.fx modules that run, from files and from models in memory.
 
 That graphs mean what their models mean is tested wherever harness.rebuild is; here is how users get and use them.
 """
@@ -113,7 +113,7 @@ def test_every_source_of_parameters(net, files, kind, leaves, source):
 def test_a_collection_that_was_saved_needs_a_model(net, files, kind, tmp_path):
     trace(files[kind]).save(tmp_path / "graph.json")
     collection = fxtrace.load(tmp_path / "graph.json")
-    with pytest.raises(fxtrace.RebuildError, match="say what the modules and parameters come from"):
+    with pytest.raises(fxtrace.RebuildError, match="the modules and parameters are missing"):
         collection.graph_module()
     x = torch.rand(3, 6)
     for model in (files[kind], loaded(files[kind]), *([net] if kind != "traced" else [])):
@@ -252,7 +252,7 @@ def test_a_graph_without_a_collection():
     graph = fxtrace.Graph.from_json(fxtrace.trace(SCRIPTED).to_json()["graphs"][0])
     x = torch.rand(2, 4)
     assert torch.equal(graph.graph_module(SCRIPTED)(x), torch.jit.load(SCRIPTED)(x))
-    with pytest.raises(fxtrace.RebuildError, match="say what"):
+    with pytest.raises(fxtrace.RebuildError, match="modules and parameters are missing"):
         graph.graph_module()
 
 
@@ -272,7 +272,7 @@ def test_large_constants(tmp_path):
     for module in (collection.graph_module(), collection.graph_module(model), saved.graph_module(model, archive=path)):
         assert torch.equal(module(x), x + large)
         assert module.state_dict() == {}
-    with pytest.raises(fxtrace.RebuildError, match="is in the model's file: give it, archive=PATH"):
+    with pytest.raises(fxtrace.RebuildError, match="is in the model's file: give that as archive=PATH"):
         saved.graph_module(model)
 
 
@@ -280,16 +280,16 @@ def test_large_constants(tmp_path):
     "change, text",
     [
         (lambda node: node.update(target="no.such"), "node stem: the model has no 'no.such'"),
-        (lambda node: node.update(args=[{"node": "output"}]), "node stem: uses output, which does not stand before it"),
+        (lambda node: node.update(args=[{"node": "output"}]), "node stem: uses output, which is not defined before it"),
         (lambda node: node.update(name="lambda"), "node lambda: torch.fx would name it"),
-        (lambda node: node.update(users=[]), "node stem: users are"),
+        (lambda node: node.update(users=[]), "node stem: the users are"),
         (
             lambda node: node.update(op="call_function", target="aten.no.such"),
             "node stem: no such function: aten.no.such",
         ),
-        (lambda node: node.update(args=[{"graph": "body_9"}]), "node stem: there is no graph 'body_9'"),
-        (lambda node: node.update(op="jump"), "node stem: torch.fx has no 'jump'"),
-        (lambda node: node.update(args=[{"dtype": "float33"}]), "node stem: 'float33' is no dtype of torch"),
+        (lambda node: node.update(args=[{"graph": "body_9"}]), "node stem: the graph has no subgraph 'body_9'"),
+        (lambda node: node.update(op="jump"), "node stem: 'jump' is not an op of torch.fx"),
+        (lambda node: node.update(args=[{"dtype": "float33"}]), "node stem: 'float33' is not a dtype of torch"),
     ],
 )
 def test_what_does_not_fit_is_one_error(change, text):
@@ -447,10 +447,10 @@ def test_arguments_in_the_order_of_their_use(tmp_path):
     assert torch.equal(collection.graph_module(model, arguments=named)(*args), model(*args))
     for wrong, says in [
         ({}, r"which parameters of crossed's forward its 2 arguments \(y, x\) are for"),
-        ({"crossed": ["a", "b"]}, "on random values crossed does not give"),
-        ({"crossed": ["b"]}, "2 different names"),
+        ({"crossed": ["a", "b"]}, "on random values, the results of crossed differ"),
+        ({"crossed": ["b"]}, "expected 2 different names"),
         ({"crossed": ["b", "c"]}, "unexpected keyword argument 'c'"),
-        ({**named, "pair": ["x"]}, "no call of it has arguments in the order of use"),
+        ({**named, "pair": ["x"]}, "no call of this module has arguments in the order of use"),
     ]:
         with pytest.raises(fxtrace.RebuildError, match=says):
             collection.graph_module(model, arguments=wrong)
@@ -458,7 +458,7 @@ def test_arguments_in_the_order_of_their_use(tmp_path):
     torch.export.save(torch.export.export(swapped, args), path)
     collection = fxtrace.trace(path, leaf=["**.Crossed", "**.Pair"])
     assert torch.equal(collection.graph_module()(*args), swapped(*args))
-    with pytest.raises(fxtrace.RebuildError, match="pair does not give"):
+    with pytest.raises(fxtrace.RebuildError, match="the results of pair differ"):
         collection.graph_module(swapped, arguments=named)
     saved = fxtrace.load(collection.to_json())
     with pytest.raises(fxtrace.RebuildError, match="archive=PATH"):

@@ -1,4 +1,4 @@
-"""Graph passes: what a graph computes, and what it does to inputs and buffers, stays the same to the bit."""
+"""Tests graph passes: the results of a graph, and its effects on inputs and buffers, stay the same bit for bit."""
 
 import json
 import pathlib

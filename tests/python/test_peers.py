@@ -1,4 +1,4 @@
-"""Samples that torch.fx.symbolic_trace can trace too: nodes, scopes and orders are the same."""
+"""Compares samples that torch.fx.symbolic_trace can trace too: nodes, scopes and orders are the same."""
 
 import importlib
 

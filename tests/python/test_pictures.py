@@ -1,5 +1,5 @@
-"""Pictures as people see them: DOT of everything drawn by Graphviz, svg and png, what happens without it, and that
-models of every size give a picture of one page within seconds."""
+"""Tests pictures: Graphviz draws the DOT of everything, svg and png work, a missing Graphviz is an error, and models of every
+size have a picture of one page within seconds."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Whatever a file says, no control character and no mark that turns the direction of text reaches a reader."""
+"""Tests that no control character and no mark for the direction of text reaches a reader, whatever a file contains."""
 
 import copy
 import json

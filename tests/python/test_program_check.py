@@ -1,4 +1,4 @@
-"""fxtrace check --program: every valid file holds, and each kind of damage is told where it is."""
+"""Tests fxtrace check --program: every valid file passes, and each kind of damage is reported at its place."""
 
 import copy
 import glob

@@ -1,5 +1,5 @@
-"""Quantized files: packed parameters of TorchScript and tensors of classes of their own in exported programs are parameters,
-with the dtypes, shapes and bytes that the file stores, and quantized layers have the MACs of the layers that they were made of."""
+"""Tests quantized files: packed parameters of TorchScript and tensor subclasses of exported programs are parameters with the
+stored dtypes, shapes and bytes, and quantized layers have the MACs of the original layers."""
 
 import json
 import os

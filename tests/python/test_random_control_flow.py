@@ -1,4 +1,5 @@
-"""Random programs whose branches and loops depend on data, against TorchScript itself: bit for bit, inputs compared too."""
+"""Compares random programs whose branches and loops depend on data with TorchScript: results and changed inputs are equal bit for
+bit."""
 
 import harness
 import pytest

@@ -1,4 +1,5 @@
-"""Inputs that the guards of a graph accept give what the archive gives: random programs that decide by their inputs."""
+"""Tests random programs that branch on their inputs: for inputs that the guards accept, the graph computes the same as the
+archive."""
 
 import collections
 import copy

@@ -1,4 +1,4 @@
-"""Random programs with views and writes: what `remove-inplace` and `functional` make of them computes the same."""
+"""Tests random programs with views and writes: the results of `remove-inplace` and `functional` compute the same."""
 
 import importlib.util
 

@@ -1,4 +1,4 @@
-"""What README and the pages of docs/ tell their readers to type, typed: Python runs, and commands print what stands there.
+"""Runs the commands and the Python code in README and the pages of docs/, and compares the output with the pages.
 
     test_readme.py FXTRACE     # writes what the program prints now into the pages
 

@@ -1,4 +1,4 @@
-"""Graph.graph_module itself, on collections written by hand for a model that is made here; needs no fxtrace."""
+"""Tests Graph.graph_module on handwritten collections for a model that is made here; it does not need fxtrace."""
 
 import math
 
@@ -196,7 +196,7 @@ def test_arguments_whose_names_are_keywords_of_python(archive):
     )
     result = rebuilt(torch.zeros(100))
     assert 2 <= result.min() < result.max() <= 3
-    with pytest.raises(fxtrace.RebuildError, match="'from' is no name in Python"):
+    with pytest.raises(fxtrace.RebuildError, match="'from' is not a Python name"):
         harness.rebuild(
             archive,
             graph(
@@ -289,10 +289,10 @@ def test_bodies_of_control_flow(archive):
             [node("y", "call_function", "aten.relu.default", [ref("x")]), node("x", "placeholder", "x")],
             "before",
         ),
-        ([node("x", "placeholder", "x"), node("x", "placeholder", "y")], "taken"),
+        ([node("x", "placeholder", "x"), node("x", "placeholder", "y")], "used by an earlier node"),
         ([node("lambda", "placeholder", "x")], "would name"),
         ([node("m", "call_module", "no.such", [])], "has no"),
-        ([node("m", "call_module", "scale", [])], "no module"),
+        ([node("m", "call_module", "scale", [])], "not a module"),
     ],
 )
 def test_what_is_wrong_is_refused(archive, nodes, message):

@@ -1,4 +1,4 @@
-"""What scripts/release stands on, without compiling anything: versions are cut, headers fetched, archives written."""
+"""Tests the parts of scripts/release without compiling: cutting versions, fetching headers, writing archives."""
 
 import http.server
 import io

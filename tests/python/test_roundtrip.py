@@ -1,4 +1,4 @@
-"""Every sample, under three sets of rules: the graph, rebuilt in torch.fx, gives the archive's outputs."""
+"""Tests every sample with three sets of rules: the graph, rebuilt in torch.fx, computes the archive's outputs."""
 
 import harness
 import pytest

@@ -1,4 +1,4 @@
-"""The sample archives themselves: complete, small, portable, and made the same again.  Needs no fxtrace."""
+"""Tests the sample archives themselves: complete, small, portable, and reproducible. It does not need fxtrace."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Graphs that lib/torchscript compiles from the code of TorchScript archives, against those that torch.jit.load has."""
+"""Compares graphs that lib/torchscript compiles from the code of TorchScript archives with those of torch.jit.load."""
 
 import inspect
 import pathlib

@@ -1,4 +1,5 @@
-"""lib/torchscript carries operators out as LibTorch does: the same results, the same errors, or it says that it does not know."""
+"""Compares lib/torchscript's operators with LibTorch's: the results and errors are the same, or lib/torchscript reports that it
+does not know them."""
 
 import pathlib
 import re

@@ -1,4 +1,5 @@
-"""lib/torchscript reads the objects of an archive as LibTorch loads them: modules, attributes, tensors with their elements."""
+"""Compares the objects that lib/torchscript reads from an archive with those that LibTorch loads: modules, attributes, tensors
+with their elements."""
 
 import json
 import pathlib

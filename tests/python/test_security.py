@@ -1,4 +1,4 @@
-"""check --security against the ways of torch to run code, each planted in each place of each kind of file: none passes.
+"""Tests check --security with torch's ways to run code, each planted in each place of each kind of file: all are found.
 
 The ways are those of torch's readers: torch/serialization.py, torch/_weights_only_unpickler.py, torch/export/pt2_archive/_package.py,
 torch/_export/serde/serialize.py, torch/utils/_pytree.py, torch/export/_unlift.py, torch/fx/graph.py, torch/package, and LibTorch's importer.

@@ -1,5 +1,5 @@
-"""The shape rules against torch, call by call and without archives: torch's own samples of its operators, and the same calls
-with other sizes, ranks, types and numbers, many of which torch refuses."""
+"""Compares the shape rules with torch, call by call and without archives: torch's own samples of its operators, and the same
+calls with other sizes, ranks, dtypes and numbers, many of which torch refuses."""
 
 import pathlib
 import random

@@ -1,4 +1,4 @@
-"""Shapes without running: what `--input` tells of every node against a run, on models, operators and small modules.
+"""Compares the shapes that `--input` infers for every node with a run, on models, operators and small modules.
 
 The models are those of zoo.py; the operators are torch's own table of them; the modules are in size_modules.py.
 """

@@ -1,4 +1,4 @@
-"""Modules under several names: which module a call is, in every kind of file, as FSDP's tracer of the live model says."""
+"""Tests modules with several names: in every kind of file, each call has the name that FSDP's tracer of the live model gives."""
 
 import fxtrace
 import harness

@@ -1,5 +1,5 @@
-"""Shapes of layers that are no plain dense floats: sparse graphs, quantized models, grouped products, indices of
-a condition.  Every node is compared with a run."""
+"""Tests shapes of values other than dense floats: sparse graphs, quantized models, grouped products, indices from a condition.
+Every node is compared with a run."""
 
 import copy
 import json

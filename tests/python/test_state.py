@@ -1,4 +1,4 @@
-"""What forward assigns to attributes: the graph leaves the same state behind as the archive, call after call."""
+"""Tests attributes that forward assigns: call after call, the graph leaves the same state as the archive."""
 
 import copy
 import importlib.util

@@ -1,4 +1,4 @@
-"""Shapes in the graphs of submodules: what their calls tell, whichever graph was traced first."""
+"""Tests shapes in the graphs of submodules, which follow from their calls, whichever graph was traced first."""
 
 import itertools
 import os

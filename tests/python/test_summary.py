@@ -1,4 +1,4 @@
-"""fxtrace summary against torch and against itself: parameters by module, columns that add up, its formats, its width."""
+"""Tests fxtrace summary against torch and for consistency: parameters by module, columns that add up, formats, width."""
 
 import csv
 import fcntl

@@ -1,5 +1,5 @@
-"""Files of torch 2.14 and 2.15 (tests/fixtures/torch_2_14, torch_2_15), which no other version writes in quite this way;
-read by whatever torch is installed, which is none."""
+"""Tests files of torch 2.14 and 2.15 (tests/fixtures/torch_2_14, torch_2_15), whose details no other version writes; fxtrace
+reads them whichever torch is installed."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""A unity build, in which files have private names in common."""
+"""Tests a unity build, in which files share the names of their private functions."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""fxtrace verify: every sample's graph computes what its file computes, and planted faults are found where they are."""
+"""Tests fxtrace verify: every sample's graph computes the same as its file, and planted faults are found at their place."""
 
 import contextlib
 import copy

@@ -1,4 +1,4 @@
-"""fxtrace verify OUT.pt2 --against MODEL.pt: converted programs are equal, and what was changed in one is found where it is."""
+"""Tests fxtrace verify OUT.pt2 --against MODEL.pt: converted programs are equal, and a change in one is found at its place."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What hostile archives do when they are run: a line of text, soon, in little memory, and nothing else is touched."""
+"""Tests runs of hostile archives: they end with one line of error, quickly, with little memory, and without other effects."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""fxtrace verify on models that people have and on those that tests are made of: the graph computes what the file computes."""
+"""Tests fxtrace verify on real models and on the models of the tests: the graph computes the same as the file."""
 
 import contextlib
 import inspect

@@ -1,5 +1,5 @@
-"""The wheel, built with torch and without, in environments of its own: without torch, with the torch that its plugin is
-built for, with another one."""
+"""Tests the wheel, built with torch and without, in separate environments: without torch, with the torch that its plugin is built
+for, and with another one."""
 
 import glob
 import os

@@ -1,4 +1,4 @@
-"""fxtrace why: each suggestion, given to `fxtrace trace`, does what was said; modules and dimensions; hostile collections."""
+"""Tests fxtrace why: each suggestion has the stated effect in `fxtrace trace`; also modules, dimensions and hostile collections."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The round trip on well-known models; zoo.py makes the archives.  Takes some minutes the first time."""
+"""Tests the round trip on well-known models, which zoo.py makes. The first run takes some minutes."""
 
 import random
 

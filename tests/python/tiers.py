@@ -1,4 +1,4 @@
-"""Which parameters of a test are in the first tier: the others have the mark `volume` (docs/contributing/testing.md)."""
+"""Selects the parameters of a test that are in the first tier; the others get the mark `volume` (docs/contributing/testing.md)."""
 
 import os
 import subprocess
