@@ -59,7 +59,7 @@ TEST_CASE("verify: nodes run in order, with attributes and leaves of the model",
     %output = output[output]((%add, [%x, 3]))
   )");
   CHECK(run.result(4) == "(tensor 18, [tensor 4, 3])");
-  CHECK(run.seen == "x=4 w=10 double=8 add=18 ");
+  CHECK(run.seen == "x=4 w=10 double=8 add=18 output=0 ");
 }
 
 TEST_CASE("verify: a node that fails is named with what was said", "[verify]") {
