@@ -372,7 +372,7 @@ raise NotImplementedError("node output: \"higher_order.a b\" is not a function t
   CHECK(contains(source, "# (root): os\\nimport x.class\nclass Graph(torch.nn.Module):\n"));
   CHECK(contains(
       source,
-      "\ndef builtins_eval_x(*args, **kwargs):\n    raise NotImplementedError(\"builtins.eval\\\\x is not "));
+      "\ndef builtins_eval_x(*args, **kwargs):\n    raise NotImplementedError(\"builtins.eval\\\\x cannot be "));
 }
 
 TEST_CASE("operators that do more than compute need a word, or raise", "[fx_writer]") {
