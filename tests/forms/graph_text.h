@@ -9,11 +9,12 @@
 
 namespace fxtrace {
 
+// Returns one line for each node, then one for each assignment: assign[n](%add).
 std::string print_graph(const Graph& graph);
+// The same, with what is known of each value: "-> float32[2, n + 1]".
 std::string print_graph_with_values(const Graph& graph);
 
-// Assignments are written behind the nodes: assign[n](%add).
-// Returns the graph that print_graph() would write so; blank lines and spaces do not matter.  Throws
+// Returns the graph that either of the two would write so; blank lines and spaces do not matter.  Throws
 // Error(kInput) with the line of a mistake; names that torch.fx would not give are mistakes too.
 Graph parse_graph(std::string_view text);
 

@@ -166,6 +166,26 @@ TEST_CASE("script compiler: what cannot be compiled") {
   CHECK(failure_of("def f(x: Tensor):\n  return __torch__.f(x)\n").find("recursively") != std::string::npos);
 }
 
+TEST_CASE("script compiler: a value of a `with` that may be left early is not for code behind it") {
+  const auto code = [](const std::string& result) {
+    return R"(
+class C:
+  def __enter__(self: __torch__.C) -> NoneType:
+    return None
+  def __exit__(self: __torch__.C, type: Any, value: Any, trace: Any) -> NoneType:
+    return None
+def f(c: __torch__.C, x: Tensor, go: bool) -> Tensor:
+  with c:
+    if go:
+      return x
+    y = torch.relu(x)
+  return )" +
+           result + "\n";
+  };
+  CHECK(failure_of(code("torch.neg(y)")).find("needs a value of it") != std::string::npos);
+  CHECK(graph_of(code("torch.neg(x)")).find("aten::neg") != std::string::npos);
+}
+
 TEST_CASE("script compiler: what people write by hand holds together") {
   for (const char* name : {"control_flow", "expressions"}) {
     std::ifstream file(std::string(FXTRACE_SOURCE_DIR "/tests/script_code/") + name + ".py");
