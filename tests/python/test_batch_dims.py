@@ -251,7 +251,7 @@ PROGRAMS = {
     "scatter": (each(lambda a, j, b: a.scatter(0, j, b).scatter_add(1, j, b)), (f(3, 4, 4), i(4, 3, 2, 4), f(3, 2, 4)), REMOVED),
     "index_select": (lambda s, x, j: vmap(lambda a: a.index_select(0, j))(x), (f(3, 4, 5), torch.tensor([1, 2, 0])), REMOVED),
     "index_select of each": (each(lambda a, j: (a.index_select(1, j), a.index_select(-2, j))), (f(3, 4, 5), i(4, 3, 2)), REMOVED),
-    "index_select by a number": (each(lambda a: a.index_select(0, torch.tensor(2))), ONE, "gets no dimension"),
+    "index_select by a number": (each(lambda a: a.index_select(0, torch.tensor(2))), ONE, "gets a tensor without dimensions"),
     "take_along_dim": (each(lambda a, j: torch.take_along_dim(a, j, 1)), (f(3, 4, 5), i(5, 3, 4, 2)), REMOVED),
     "an embedding for each": (each(lambda j, w: F.embedding(j, w)), (i(6, 3, 5), f(3, 6, 4)), REMOVED),
     "embedding": (lambda s, j: vmap(lambda j: F.embedding(j, s.weight))(j), (i(4, 3, 5),), REMOVED),
@@ -376,8 +376,8 @@ PROGRAMS = {
     "write through what may be a copy": (each(through_a_copy), MATRIX, "may share, or have copied"),
     "write in another dtype": (each(lambda a, b: a.half().add_(b)), (f(3, 4), f(3)), "another dtype"),
     "sizes changed in place": (each(lambda a: a.clone().transpose_(0, 1)), MATRIX, "changes sizes in place"),
-    "softmax of a number": (each(lambda a: a.softmax(0)), (f(3),), "gets no dimension"),
-    "sum over a number": (each(lambda a: a.sum(0)), (f(3),), "gets no dimension"),
+    "softmax of a number": (each(lambda a: a.softmax(0)), (f(3),), "gets a tensor without dimensions"),
+    "sum over a number": (each(lambda a: a.sum(0)), (f(3),), "gets a tensor without dimensions"),
     "unfold": (each(lambda a: F.unfold(a, 2)), (f(2, 1, 3, 4, 4),), "im2col"),
 }  # fmt: skip
 

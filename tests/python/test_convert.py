@@ -161,7 +161,7 @@ def test_external_weights(program, tmp_path):
     assert not list(tmp_path.glob("again.*"))
 
 
-@pytest.mark.parametrize("weight, why", [(torch.zeros(2, dtype=torch.complex128), "no complex128"), (torch.zeros(1).expand(5), "are one in memory")])
+@pytest.mark.parametrize("weight, why", [(torch.zeros(2, dtype=torch.complex128), "safetensors cannot store complex128"), (torch.zeros(1).expand(5), "several of its elements share memory")])
 def test_external_weights_that_cannot_be(program, tmp_path, weight, why):
     class Odd(torch.nn.Module):
         def __init__(self):
@@ -246,7 +246,7 @@ def test_frozen_state(program, tmp_path):
     x = torch.randn(2, 4)
     case = convert_cases.Converted(program, path, tmp_path, (x,), {}, "forward", "--state", "freeze")
     said = case.run.stderr.decode()
-    assert "counter.count is what it is in the file" in said and "counter.history is" in said
+    assert "counter.count has the value of the file" in said and "counter.history has" in said
     module, model = case.load().module(), torch.jit.load(path)
     for _ in range(2):
         model.counter.count, model.counter.history = 0, [0]
@@ -513,7 +513,7 @@ def test_names_of_modules_that_a_program_cannot_have(program, tmp_path, name, wh
     model.add_module("z", Part())
     x = torch.rand(3, 6)
     made, _ = convert(program, tmp_path, torch.jit.trace(model, x), x)
-    assert f"refused: {name}: a program has {why}" in made and made.count("refused: ") == 1
+    assert f"refused: {name}: {why}" in made and made.count("refused: ") == 1
     made, loaded = convert(program, tmp_path, torch.jit.trace(torch.nn.Sequential(Part(), Part()), x), x)
     assert torch.equal(made.module()(x), loaded(x))
 
@@ -713,7 +713,7 @@ def test_guards_that_torch_checks(program, tmp_path):
     options = [word for each in sizes for word in ("--input", each)]
     run = program.run("convert", path, "-o", file, *options, "--concrete", "o=null", "--dim", "b=2..20")
     assert run.returncode == 0, run.stderr
-    assert b"named tuples among the results are plain tuples" in run.stderr and b"cannot check" not in run.stderr
+    assert b"named tuples among the results become plain tuples" in run.stderr and b"cannot check" not in run.stderr
     loaded, module = torch.jit.load(path), torch.export.load(file).module()
 
     def inputs(b: int = 4, k: int = 3, c: int = 2, m: int = 5, e: int = 4, n: int = 2) -> list:

@@ -178,7 +178,7 @@ def test_own_operators(program, own_operator, tmp_path, leaf):
     assert not summary["totals"]["unknown_operators"]
     if not leaf:
         run = program.run("summary", path, "--cost", "costs_at::both=numel(in1)")
-        assert run.returncode == 2 and "has no 'in1', did you mean 'in0'?" in run.stderr.decode()
+        assert run.returncode == 2 and "has no argument 'in1', did you mean 'in0'?" in run.stderr.decode()
     config = tmp_path / "config.json"
     config.write_text(json.dumps({"cost": costs}))
     assert summarize(program, path, "--config", str(config), *leaf, "--at", "x=4x8") == summary

@@ -417,7 +417,7 @@ def test_defaults_leave_an_input(program, tmp_path):
         collection = json.loads(done.stdout)
         assert harness.failed_modules(collection) == []
         graph = collection["graphs"][0]
-        assert given in placeholders(graph) and f"note: {given} is given" in done.stderr.decode()
+        assert given in placeholders(graph) and f"note: {given} is assumed to be given" in done.stderr.decode()
         harness.compare_runs(path, graph, "forward", args, {})
 
 

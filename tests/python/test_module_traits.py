@@ -24,7 +24,7 @@ OPERATORS = os.path.join(harness.ROOT, "lib", "operators")
 
 def rows(file: str) -> dict[str, str]:
     """Of a table in C++: the name, and what stands behind it; names of groups of traits are spelled out."""
-    with open(os.path.join(OPERATORS, file), encoding="utf-8") as source:
+    with open(os.path.join(OPERATORS, "names", file), encoding="utf-8") as source:
         text = source.read()
     groups = dict(re.findall(r"constexpr \w+Traits (\w+) = ([^;]+);", text))
     found = {}

@@ -404,7 +404,7 @@ def test_convert_quantized_and_kept_state():
     with pytest.raises(fxtrace.CannotConvert):
         fxtrace.convert(path, input=[x], quantized="refuse")
     path = os.path.join(harness.SAMPLES, "attributes.pt")
-    with pytest.warns(fxtrace.FxtraceWarning, match="counter.count is what it is in the file"):
+    with pytest.warns(fxtrace.FxtraceWarning, match="counter.count has the value of the file"):
         program = fxtrace.convert(path, input=[torch.randn(2, 4)], state="freeze", drop_output=[1])
     assert len(program.module()(torch.randn(2, 4))) == 2
 

@@ -215,7 +215,7 @@ def test_contents(program, tmp_path):
 def test_only_programs(program, tmp_path):
     script = os.path.join(harness.SAMPLES, "nested_scripted.pt")
     run = subprocess.run([program.path, "check", "--program", script], capture_output=True, text=True)
-    assert run.returncode == 3 and "programs of torch.export" in run.stderr
+    assert run.returncode == 3 and "expects a torch.export program" in run.stderr
     rules = tmp_path / "rules.json"
     rules.write_text(json.dumps({"rules": [{"program": True}]}))
     found = test_check.report(program, "--rules", str(rules), os.path.join(harness.SAMPLES, MODULES))

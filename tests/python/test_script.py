@@ -100,7 +100,7 @@ def test_code(dump, path):
 def test_order_of_overloads():
     """What stands in overload_order.inc, and for all others the order of the names."""
     operators = ROOT / "lib" / "operators" / "registered.inc"
-    orders = ROOT / "lib" / "script" / "overload_order.inc"
+    orders = ROOT / "lib" / "torchscript" / "operators" / "overload_order.inc"
     rows: dict[str, list[str]] = {}
     for line in operators.read_text().splitlines()[1:]:
         base, _, overload = re.match(r'\{"([^"]*)"', line)[1].partition(".")

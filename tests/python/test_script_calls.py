@@ -23,7 +23,7 @@ def operators_with(*wanted: str) -> set[str]:
     """Those whose rows have one of the traits, or a value rule (".value")."""
     row = re.compile(r'^    \{((?:"[^"]*"\s*)+),\s*\{((?:[^{}]|\{[^{}]*\})*)\}\}', re.MULTILINE)
     found = set()
-    for family in (FOLDER.parent / "opinfo" / "operators").glob("*.cpp"):
+    for family in (FOLDER.parent / "opinfo").rglob("*.cpp"):
         for names, facts in row.findall(family.read_text()):
             if set(wanted) & set(re.findall(r"\.?\w+", facts)):
                 found.update(re.findall(r"[^\s\"]+", names))

@@ -224,7 +224,7 @@ def test_programs(program, tmp_path):
 def test_usage(program, tmp_path):
     script, exported = (os.path.join(harness.SAMPLES, name) for name in ("nested_scripted.pt", "nested_exported.pt2"))
     run = subprocess.run([program.path, "verify", script, "--against", script, "--input", "float32[2,8]"], capture_output=True, text=True)
-    assert run.returncode == 3 and "holds a program of torch.export" in run.stderr
+    assert run.returncode == 3 and "expects a torch.export program" in run.stderr
     run = subprocess.run([program.path, "verify", exported, "--against", script, "--profile"], capture_output=True, text=True)
     assert run.returncode == 2
 

@@ -35,7 +35,7 @@ TEST_CASE("dimension places: a place that defines a dimension says when its valu
   CHECK(conditions("%x = placeholder[x]() -> float32[n + 1]\n") == "x.size(0) >= 1\n");
   CHECK(conditions("%x = placeholder[x]() -> float32[5 - n]\n") == "x.size(0) <= 5\n");
   CHECK(conditions("%x = placeholder[x]() -> float32[7 - 2*n]\n") ==
-        "(-x.size(0)+7)%2 == 0\nx.size(0) <= 7\n");
+        "(1-x.size(0))%2 == 0\nx.size(0) <= 7\n");
   CHECK(conditions("%x = placeholder[x]() -> float32[2*n]\n") == "x.size(0)%2 == 0\n");
 }
 
