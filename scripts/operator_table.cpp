@@ -1,5 +1,6 @@
-// Prints the rows of lib/operators/registered.inc: every operator that LibTorch registers, with its schema, tags
-// and alias analysis.  scripts/operators runs it, and a test compares its output with the committed file.
+// Prints the rows of lib/operators/registered.inc: every operator that LibTorch registers, with its schema,
+// tags and alias analysis.  scripts/operators runs it, and a test compares its output with the committed
+// file.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/operator.h>

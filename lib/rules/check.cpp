@@ -529,7 +529,8 @@ class Checker {
     for_each_subject(rule.subject, [&](const auto&...) { ++count; });
     const bool is_most = rule.relation == Requirement::Relation::kAtMost;
     const std::string found = count == 1 ? "there is 1 " : "there are " + with_separators(count) + " ";
-    const std::string message = found + rule.subject.text() + (is_most ? ", expected at most " : ", expected at least ") +
+    const std::string message = found + rule.subject.text() +
+                                (is_most ? ", expected at most " : ", expected at least ") +
                                 with_separators(rule.count);
     if (is_most && count > rule.count) {
       return for_each_subject(rule.subject, [&](const std::string&, const OffencePlace& place,

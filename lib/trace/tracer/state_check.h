@@ -36,8 +36,8 @@ namespace fxtrace {
 //                (%s, %add)                      =>     %copy_ = ...(%s, %add)
 //   %sub = call_function[aten.sub.Tensor](%add, %s)     %sub = call_function[aten.sub.Tensor](%add, %clone)
 //
-// Only %copy_ still has %s.  On the second pass no older value that may alias %s is used after the copy, so 2.
-// and 3. are checked; %add is not written in place, and nothing is returned.
+// Only %copy_ still has %s.  On the second pass no older value that may alias %s is used after the copy,
+// so 2. and 3. are checked; %add is not written in place, and nothing is returned.
 //
 // Returns the first conflict: a difference between graph and code in this call or the next; nothing when
 // there is none.  The module of a conflict is the one whose code assigns the attribute.

@@ -382,7 +382,8 @@ TEST_CASE("summary: of a module that failed its submodules' graphs tell", "[summ
   const std::string text = text_of(summary);
   CHECK_THAT(text, ContainsSubstring("128+"));
   CHECK_THAT(text, ContainsSubstring("1 of 3 modules failed to trace, the root: it raises"));
-  CHECK_THAT(text, ContainsSubstring("Costs and calls of a module that failed are those of its submodules, each run once"));
+  CHECK_THAT(text, ContainsSubstring(
+                       "Costs and calls of a module that failed are those of its submodules, each run once"));
 }
 
 TEST_CASE("summary: what is not known is said, and never zero", "[summary]") {
