@@ -87,7 +87,7 @@ DiffArguments::Kinds DiffArguments::kinds() const {
     if (!failing.has(kind)) continue;
     if (ignored.has(kind) || (only && !kinds.told.has(kind))) {
       throw usage_error(std::string("--fail-on ") + to_string(kind) + ": " +
-                        (ignored.has(kind) ? "--ignore leaves it out" : "--only leaves it out"));
+                        (ignored.has(kind) ? "excluded by --ignore" : "not among --only"));
     }
     kinds.told.add(kind);
   }

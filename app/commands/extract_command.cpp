@@ -39,7 +39,7 @@ struct ExtractArguments : ModelArguments {
     const bool has_nodes = !part.from.empty() || !part.to.empty();
     if (part.module && has_nodes) throw usage_error("a module and --from or --to exclude each other");
     if (!part.module && !has_nodes) {
-      throw usage_error("say which part: the PATH of a module, or --from NODE and --to NODE",
+      throw usage_error("missing the part: give the PATH of a module, or --from NODE and --to NODE",
                         {"fxtrace order FILE lists modules, and fxtrace render FILE -f text nodes"});
     }
     if (part.call && !part.module) throw usage_error("--call needs a module: PATH --call N");

@@ -82,7 +82,8 @@ std::optional<std::string> strict_failure(const std::vector<std::string>& passes
   if (std::ranges::any_of(passes, removes_writes)) {
     const std::size_t writes = count_writes_that_stay(collection);
     if (writes > 0)
-      failures.push_back(std::to_string(writes) + (writes == 1 ? " write stays" : " writes stay"));
+      failures.push_back(std::to_string(writes) +
+                         (writes == 1 ? " in-place write remains" : " in-place writes remain"));
   }
   if (failures.empty()) return std::nullopt;
   return joined(failures, [](const std::string& text) { return text; }, ", and ");

@@ -32,7 +32,7 @@ std::vector<Diagnostic> BoundTorchScriptProgram::warnings() const {
   std::vector<Diagnostic> warnings;
   if (options_.hooks == Hooks::kSkip && !has_hooks(program_)) {
     warnings.push_back(
-        {"--hooks skip left out nothing: the model has no hooks apart from its code; torch.jit.trace makes hooks part of the code"});
+        {"--hooks skip had no effect: the model has no hooks apart from its code; torch.jit.trace makes hooks part of the code"});
   }
   if (auto invalid = findings_.invalid_calls()) warnings.push_back(*std::move(invalid));
   return warnings;

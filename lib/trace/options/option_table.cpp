@@ -379,8 +379,8 @@ std::vector<OptionRow> make_table() {
        "come after those of the file",
        {.kind = OptionKind::kConfigFile}},
       {"strict", "--strict", nullptr, kWhatIsTraced,
-       "exit with code 4 if any module failed to trace or a write stays that a pass was to remove (the output "
-       "is written all the same), and with 2 if a rule or --concrete does nothing",
+       "exit with code 4 if any module failed to trace, or if an in-place write remains that a pass should have "
+       "removed (the output is written all the same), and with 2 if a rule or --concrete does nothing",
        flag(&Config::strict)},
 
       {"max_iterations", "--max-iterations", "N", kLimits,
