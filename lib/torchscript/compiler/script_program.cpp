@@ -301,10 +301,10 @@ TypePtr Program::start_type(const std::string& name, const Found& found) {
 
 TypePtr Program::named_tuple(const std::string& name, const Found& found) {
   constexpr int kMaxNested = 50;
-  if (++nested_types_ > kMaxNested) {
-    nested_types_ = 0;
+  if (nested_types_ == kMaxNested)
     throw SourceError(found.file->range(*found.tree), "NamedTuples are nested deeper than fxtrace supports");
-  }
+  ++nested_types_;
+  const Restore restore([this] { --nested_types_; });
   const TypeParser parser(*found.file, resolver());
   std::vector<std::string> fields;
   std::vector<TypePtr> items;
@@ -319,7 +319,6 @@ TypePtr Program::named_tuple(const std::string& name, const Found& found) {
     items.push_back(parser.parse(statement->part(2)));
     if (statement->part(1).is_there()) defaults.push_back(parser.constant(statement->part(1), items.back()));
   }
-  --nested_types_;
   return types_[name] =
              std::make_shared<TupleType>(name, std::move(fields), std::move(items), std::move(defaults));
 }

@@ -166,6 +166,17 @@ TEST_CASE("script compiler: what cannot be compiled") {
   CHECK(failure_of("def f(x: Tensor):\n  return __torch__.f(x)\n").find("recursively") != std::string::npos);
 }
 
+TEST_CASE(
+    "script compiler: a NamedTuple that cannot be read does not count as one that others are nested in") {
+  const auto program = program_of(
+      "class Bad(NamedTuple):\n  x : __torch__.Missing\n"
+      "class Good(NamedTuple):\n  x : int\n"
+      "def g(a: __torch__.Bad) -> int:\n  return 1\n"
+      "def f(a: __torch__.Good) -> int:\n  return a.x\n");
+  for (int i = 0; i < 50; ++i) CHECK_THROWS_AS(program->find_type("__torch__.Bad"), Error);
+  CHECK_NOTHROW(program->find_function("__torch__.f")->graph());
+}
+
 TEST_CASE("script compiler: a value of a `with` that may be left early is not for code behind it") {
   const auto code = [](const std::string& result) {
     return R"(
