@@ -38,10 +38,9 @@ Value GraphCalls::call_module(const MethodCall& call) {
 // followed once more.
 bool GraphCalls::inline_module(ModuleId module, const std::function<void()>& body) {
   Checkpoint before = context_.checkpoint();
-  context_.changes.begin_stretch(before.changes);
   context_.steps = 0;
   const bool followed = tracer_.inline_call(module, body);
-  context_.changes.begin_stretch(before.stretch);
+  context_.keep(before);
   context_.steps = before.steps;
   if (!followed) context_.back_to(std::move(before));
   return followed;

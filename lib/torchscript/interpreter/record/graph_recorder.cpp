@@ -17,10 +17,7 @@ void GraphRecorder::go_back_to(State state) {
 
 Attempt GraphRecorder::begin_attempt() {
   const std::size_t first_node = tracer.graph().mark().ids;
-  Attempt attempt{tracer.mark(), context_.checkpoint(), first_node};
-  // So that undo() restores lists and dicts that were changed before the attempt, too.
-  context_.changes.begin_stretch(attempt.before.changes);
-  return attempt;
+  return {tracer.mark(), context_.checkpoint(), first_node};
 }
 
 void GraphRecorder::undo(const Attempt& attempt) {

@@ -70,7 +70,8 @@ void Context::report_invalid(const IrNode* node, const std::string& what, const 
 }
 
 Checkpoint Context::checkpoint() {
-  return {changes.mark(), frames.size(), changes.stretch(), steps, switches, recorder->state()};
+  const Journal::Mark now = changes.mark();
+  return {now, frames.size(), changes.begin_stretch(now), steps, switches, recorder->state()};
 }
 
 void Context::back_to(Checkpoint before) {

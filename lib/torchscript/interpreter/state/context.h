@@ -82,9 +82,12 @@ struct Context {
   void count_step(const IrNode* node);
   // Notes, once for each node of the module that runs, that the call `what` raises `error`.
   void report_invalid(const IrNode* node, const std::string& what, const std::string& error);
+  // Begins a part of the run that back_to() takes back or keep() keeps: a stretch of the undo log (Changes).
   Checkpoint checkpoint();
   // Rolls back to the checkpoint.
   void back_to(Checkpoint before);
+  // Goes on with the stretch around the part since the checkpoint.
+  void keep(const Checkpoint& before) { changes.begin_stretch(before.stretch); }
   // Notes the dimensions whose ranges were used since the last call; take_ranges() returns all that were
   // noted.
   void note_ranges() { ranges.merge(dimensions.take_relied()); }

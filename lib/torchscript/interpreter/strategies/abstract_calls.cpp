@@ -66,7 +66,6 @@ std::optional<AbstractCalls::Followed> AbstractCalls::run(Function& function, co
     context_.strategy = outer_strategy;
     context_.costs = outer_costs;
   });
-  context_.changes.begin_stretch(before.changes);
   context_.steps = 0;
   try {
     Value result = code_.follow(function, arguments, nullptr);

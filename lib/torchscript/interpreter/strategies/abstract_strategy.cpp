@@ -27,10 +27,9 @@ void AbstractStrategy::note_unknown_writes(const Values& arguments) {
 Value AbstractStrategy::call_module(const MethodCall& call) {
   Checkpoint before = context_.checkpoint();
   const CostLog::Mark cost_before = context_.costs != nullptr ? context_.costs->mark() : CostLog::Mark{};
-  context_.changes.begin_stretch(before.changes);
   try {
     Value result = BasicStrategy::call_module(call);
-    context_.changes.begin_stretch(before.stretch);
+    context_.keep(before);
     return result;
   } catch (const TraceFailure&) {
     context_.back_to(std::move(before));
@@ -74,7 +73,6 @@ void AbstractStrategy::branch(const IrNode* node, const Value& condition) {
 // Runs both branches of an `if`, and sets its outputs to the joins of their results.  Returns false when a
 // branch changes anything else.
 bool AbstractStrategy::run_both(const IrNode* node) {
-  const Checkpoint before = context_.checkpoint();
   const Restore restore(
       [this, outer = std::exchange(recorder_.runs_both_ways, true)] { recorder_.runs_both_ways = outer; });
   std::array<Values, 2> results;
@@ -82,6 +80,7 @@ bool AbstractStrategy::run_both(const IrNode* node) {
   std::array<CostLog::Mark, 2> costs;
   for (std::size_t branch = 0; branch < results.size(); ++branch) {
     const IrBlock& block = *node->blocks()[branch];
+    const Checkpoint before = context_.checkpoint();
     if (context_.costs != nullptr) costs[branch] = context_.costs->mark();
     try {
       code_.run_block(block);
@@ -93,6 +92,7 @@ bool AbstractStrategy::run_both(const IrNode* node) {
       if (context_.costs != nullptr) context_.costs->undo_to(costs[branch]);
       continue;
     }
+    context_.keep(before);
     if (context_.changes.mark() != before.changes) return false;
     results[branch] = frames_.outputs(block);
   }
