@@ -6,6 +6,7 @@
 
 #include "app/documents/documents.h"
 #include "support/text/words.h"
+#include "writers/formats/markdown_text.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -29,13 +30,12 @@ std::string code(std::string_view text) {
 
 void write_rows(const std::string& title, const std::vector<OptionText>& options, std::ostream& out) {
   if (options.empty()) return;
-  out << "\n| " << escaped(title) << " | |\n|---|---|\n";
+  out << "\n" << markdown_row({escaped(title), ""}) << "|---|---|\n";
   for (const OptionText& option : options) {
     std::vector<std::string> names = option.names;
     if (!option.value.empty()) names.back() += " " + option.value;
-    const bool says_so = option.help.find("epeatable") != std::string::npos;
-    out << "| " << joined(names, code) << " | " << escaped(option.help)
-        << (option.is_repeatable && !says_so ? "; repeatable" : "") << " |\n";
+    const bool is_unsaid = option.is_repeatable && option.help.find("epeatable") == std::string::npos;
+    out << markdown_row({joined(names, code), escaped(option.help) + (is_unsaid ? "; repeatable" : "")});
   }
 }
 

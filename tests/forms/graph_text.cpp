@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <stdexcept>
 
 #include "graph/analysis/text_form.h"
 #include "support/error.h"
@@ -323,6 +324,13 @@ Graph parse_graph(std::string_view text) {
     nodes.emplace(name, id);
   }
   return graph;
+}
+
+NodeId node_named(const Graph& graph, std::string_view name) {
+  for (const NodeId id : graph.order()) {
+    if (graph.node(id).name == name) return id;
+  }
+  throw std::out_of_range("no node " + std::string(name));
 }
 
 }  // namespace fxtrace

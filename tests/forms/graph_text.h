@@ -18,4 +18,7 @@ std::string print_graph_with_values(const Graph& graph);
 // Error(kInput) with the line of a mistake; names that torch.fx would not give are mistakes too.
 Graph parse_graph(std::string_view text);
 
+// Returns the node with the name; throws std::out_of_range when there is none.
+NodeId node_named(const Graph& graph, std::string_view name);
+
 }  // namespace fxtrace

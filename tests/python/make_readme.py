@@ -9,9 +9,11 @@ import ast
 import pathlib
 import sys
 
-FOLDER = pathlib.Path(__file__).parent
+FOLDER = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER.parents[1] / "scripts"))
+import page_part  # noqa: E402
+
 PAGE = FOLDER / "README.md"
-BEGIN, END = "<!-- make_readme.py writes what follows -->\n", "<!-- end of what make_readme.py writes -->\n"
 
 
 def purpose(path: pathlib.Path) -> str:
@@ -28,18 +30,10 @@ def table(title: str, paths: list[pathlib.Path]) -> str:
 
 
 def main() -> int:
-    page = PAGE.read_text(encoding="utf-8")
-    before, _, rest = page.partition(BEGIN)
-    after = rest.partition(END)[2]
     tests = sorted(FOLDER.glob("test_*.py"))
     others = sorted(set(FOLDER.glob("*.py")) - set(tests))
-    now = before + BEGIN + "\n" + table("Tests", tests) + table("What they share, and commands", others) + END + after
-    if sys.argv[1:] == ["--check"]:
-        if now != page:
-            print("tests/python/README.md is not what tests/python/make_readme.py writes")
-        return int(now != page)
-    PAGE.write_text(now, encoding="utf-8")
-    return 0
+    part = "\n" + table("Tests", tests) + table("What they share, and commands", others)
+    return 0 if page_part.update(PAGE, "make_readme.py", part, check=sys.argv[1:] == ["--check"]) else 1
 
 
 if __name__ == "__main__":

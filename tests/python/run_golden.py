@@ -19,7 +19,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
-from golden import ROOT, Case, dot_structure, names
+from golden import ROOT, Case, dot_structure, names, paths
 
 
 
@@ -100,6 +100,7 @@ def main() -> int:
         for name, args in missing.items():
             with open(Case.path(name), "w", encoding="utf-8") as file:
                 file.write(f"fxtrace {args}")
+        paths.cache_clear()
     elif missing:
         print("samples without a case: " + ", ".join(missing) + "; --update adds them", file=sys.stderr)
 

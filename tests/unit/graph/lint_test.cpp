@@ -7,6 +7,7 @@
 #include "catch.h"
 #include "sample_collection.h"
 #include "support/error.h"
+#include "tests/forms/graph_text.h"
 
 using namespace fxtrace;  // NOLINT(google-build-using-namespace)
 
@@ -22,13 +23,6 @@ std::string said(GraphCollection collection, const std::function<void(GraphColle
     return error.what();
   }
   return "nothing";
-}
-
-NodeId find(const Graph& graph, const std::string& name) {
-  for (const NodeId id : graph.order()) {
-    if (graph.node(id).name == name) return id;
-  }
-  return {};
 }
 
 }  // namespace
@@ -76,22 +70,22 @@ TEST_CASE("lint says what is wrong in a collection", "[lint]") {
       {"calls an unknown module: 'nowhere'",
        [](auto& c) {
          auto& graph = c.graphs[0].graph;
-         const_cast<Node&>(graph.node(find(graph, "b"))).target = "nowhere";
+         const_cast<Node&>(graph.node(node_named(graph, "b"))).target = "nowhere";
        }},
       {"the users of b do not match",
        [](auto& c) {
          auto& graph = c.graphs[0].graph;
-         const_cast<Node&>(graph.node(find(graph, "b"))).users.clear();
+         const_cast<Node&>(graph.node(node_named(graph, "b"))).users.clear();
        }},
       {"has a subgraph but is not a higher-order operator",
        [](auto& c) {
          auto& graph = c.graphs[0].graph;
-         const_cast<Node&>(graph.node(find(graph, "cond"))).target = "pkg.cond.default";
+         const_cast<Node&>(graph.node(node_named(graph, "cond"))).target = "pkg.cond.default";
        }},
       {"is not a call of a function of the model: 'higher_order.cond'",
        [](auto& c) {
          auto& graph = c.graphs[0].graph;
-         const_cast<Node&>(graph.node(find(graph, "cond"))).model_function = true;
+         const_cast<Node&>(graph.node(node_named(graph, "cond"))).model_function = true;
        }},
   };
   for (const Case& one : cases) {

@@ -13,6 +13,7 @@
 #include "sample_collection.h"
 #include "summaries/model_summary.h"
 #include "support/text/columns.h"
+#include "tests/forms/graph_text.h"
 #include "writers/reports/summary_writers.h"
 
 using namespace fxtrace;
@@ -20,14 +21,6 @@ using namespace fxtrace;
 namespace {
 
 constexpr ModuleStatus kTraced = ModuleStatus::kTraced;
-
-NodeId node_named(const Graph& graph, const std::string& name) {
-  for (const NodeId id : graph.order()) {
-    if (graph.node(id).name == name) return id;
-  }
-  FAIL("no node " << name);
-  return {};
-}
 
 Cost cost(const std::string& macs, std::int64_t bytes = 0) {
   Cost cost;

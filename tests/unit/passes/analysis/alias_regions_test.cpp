@@ -19,14 +19,6 @@ ParameterRecord buffer(std::string name, std::int64_t elements, std::int64_t off
   return record;
 }
 
-NodeId find(const ModuleGraph& graph, const std::string& name) {
-  for (const NodeId id : graph.graph.order()) {
-    if (graph.graph.node(id).name == name) return id;
-  }
-  FAIL("no node " + name);
-  return {};
-}
-
 }  // namespace
 
 TEST_CASE("alias regions: a leaf writes the memory of its buffers, whatever their names", "[passes]") {
@@ -55,7 +47,7 @@ TEST_CASE("alias regions: a leaf writes the memory of its buffers, whatever thei
                              buffer("other", 4, 100)};
     Semantics semantics(collection);
     const AliasRegions regions(graph, semantics);
-    return regions.is_written_after(find(graph, name), find(graph, "first"));
+    return regions.is_written_after(node_named(graph.graph, name), node_named(graph.graph, "first"));
   };
   CHECK(written_after_first(2, "a"));  // the last two elements of `a`
   CHECK_FALSE(written_after_first(2, "other"));

@@ -8,16 +8,6 @@
 
 using namespace fxtrace;
 
-namespace {
-
-NodeId named(const Graph& graph, const std::string& name) {
-  NodeId id = graph.first();
-  while (graph.node(id).name != name) id = graph.next(id);
-  return id;
-}
-
-}  // namespace
-
 TEST_CASE("A condition over integers that are doubled again and again is told apart in few steps") {
   std::string text = "  %n0 = placeholder[n0]() -> int\n";
   for (int i = 0; i < 40; ++i) {
@@ -31,13 +21,13 @@ TEST_CASE("A condition over integers that are doubled again and again is told ap
   text += "  %output = output[output](%more) -> bool\n";
   const Graph graph = parse_graph(text);
   bool opposite = false;
-  const std::string key = condition_key({graph}, named(graph, "more"), opposite);
+  const std::string key = condition_key({graph}, node_named(graph, "more"), opposite);
   CHECK(key.size() < 20'000);
-  CHECK(condition_key({graph}, named(graph, "less"), opposite) == key);
-  CHECK(condition_key({graph}, named(graph, "other"), opposite) != key);
+  CHECK(condition_key({graph}, node_named(graph, "less"), opposite) == key);
+  CHECK(condition_key({graph}, node_named(graph, "other"), opposite) != key);
   CHECK_FALSE(opposite);
   ShapeEnv dimensions;
-  CHECK(comparison_of({graph, 0}, named(graph, "more"), dimensions).has_value());
+  CHECK(comparison_of({graph, 0}, node_named(graph, "more"), dimensions).has_value());
 }
 
 TEST_CASE("A value is as it was made where nothing writes what it is made of") {
@@ -51,7 +41,7 @@ TEST_CASE("A value is as it was made where nothing writes what it is made of") {
         "  %asked = call_function[builtins.bool](%gt) -> bool\n"
         "  %output = output[output](%x) -> Tensor\n";
     const Graph graph = parse_graph(text);
-    return is_unwritten({graph}, named(graph, "asked"));
+    return is_unwritten({graph}, node_named(graph, "asked"));
   };
   CHECK(is_kept(""));
   CHECK(is_kept("  %y = call_function[aten.add.Tensor](%x, %t) -> Tensor\n"));
@@ -74,5 +64,5 @@ TEST_CASE("What an input is made of, nobody knows") {
       "  %x = placeholder[x]() -> Tensor\n"
       "  %asked = call_function[builtins.bool](%x) -> bool\n"
       "  %output = output[output](%x) -> Tensor\n");
-  CHECK_FALSE(is_unwritten({graph}, named(graph, "asked")));
+  CHECK_FALSE(is_unwritten({graph}, node_named(graph, "asked")));
 }
