@@ -54,7 +54,10 @@ function(fxtrace_settings target)
   if(_name IN_LIST FXTRACE_SMALL)
     target_compile_options(${target} PRIVATE -Os)
   endif()
-  if(NOT CMAKE_UNITY_BUILD)  # where names of other files are seen as well
+  # In a unity build names of other files are seen as well: g++ can look at local names alone, clang cannot.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -Wshadow=local)
+  elseif(NOT CMAKE_UNITY_BUILD)
     target_compile_options(${target} PRIVATE -Wshadow)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -1,5 +1,9 @@
 // Includes Catch2 of version 2 or 3, whichever the system has.
-#pragma once
+//
+// The guard is a macro as this header is precompiled: g++ knows a file of "#pragma once" again by its time
+// too, which differs where ccache gives the precompiled header of an earlier checkout.
+#ifndef FXTRACE_TESTS_UNIT_CATCH_H
+#define FXTRACE_TESTS_UNIT_CATCH_H
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
@@ -10,4 +14,6 @@ using Catch::Matchers::ContainsSubstring;
 #include <string>
 
 inline auto ContainsSubstring(const std::string& text) { return Catch::Matchers::Contains(text); }
+#endif
+
 #endif

@@ -78,7 +78,7 @@ std::vector<Diagnostic> provide_operators(TorchScriptArchive& archive, const Tra
   std::vector<Diagnostic> warnings;
   if (unknown.empty() && !has_classes) return warnings;  // calls need not be looked at
   for (const auto& inferred : infer_schemas(archive, unknown)) {
-    Diagnostic& unknown =
+    Diagnostic& warning =
         warnings.emplace_back(inferred.class_name.empty() ? "operator {} is unknown" : "method {} is unknown",
                               std::vector{inferred.name});
     if (inferred.complete) {
@@ -87,14 +87,14 @@ std::vector<Diagnostic> provide_operators(TorchScriptArchive& archive, const Tra
       } else {
         archive.program().declare_method(inferred.class_name, inferred.schema);
       }
-      unknown.add("; declared from its calls as {}", {shell_quoted(inferred.schema)});
+      warning.add("; declared from its calls as {}", {shell_quoted(inferred.schema)});
       continue;
     }
-    unknown.add(", and its calls do not tell the types of its results");
-    const std::string why = unknown.text();
-    unknown.add(": modules that call it fail");
+    warning.add(", and its calls do not tell the types of its results");
+    const std::string why = warning.text();
+    warning.add(": modules that call it fail");
     if (inferred.class_name.empty())
-      unknown.add("; --op-schema {} with its types or --op-library LIB makes it known",
+      warning.add("; --op-schema {} with its types or --op-library LIB makes it known",
                   {shell_quoted(inferred.schema)});
     for (const auto& [function, call] : inferred.callers)
       archive.add_not_followed(
