@@ -1,7 +1,7 @@
 // Includes Catch2 of version 2 or 3, whichever the system has.
 //
-// The guard is a macro as this header is precompiled: g++ knows a file of "#pragma once" again by its time
-// too, which differs where ccache gives the precompiled header of an earlier checkout.
+// The guard is a macro as this header is precompiled: g++ knows a file of "#pragma once" again by its bytes,
+// and ccache may give the precompiled header of a checkout in which the comments were others.
 #ifndef FXTRACE_TESTS_UNIT_CATCH_H
 #define FXTRACE_TESTS_UNIT_CATCH_H
 
