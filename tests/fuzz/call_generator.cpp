@@ -337,9 +337,9 @@ class Numbers {
         Array array = *info->content->array;
         for (Element& element : array.elements) {
           const auto* size = std::get_if<SymInt>(&element);
-          const auto value = size != nullptr ? size->evaluate(sizes_) : std::nullopt;
-          if (size != nullptr && !value) return false;
-          if (value) element = *value;
+          const auto number = size != nullptr ? size->evaluate(sizes_) : std::nullopt;
+          if (size != nullptr && !number) return false;
+          if (number) element = *number;
         }
         info->content = std::make_shared<const TensorContent>(
             TensorContent{std::make_shared<const Array>(std::move(array)), {}});

@@ -45,9 +45,9 @@ struct Told {
   Evaluated plain;
 };
 
-Told tell(const Operator& op, const std::vector<AbstractValue>& values, ShapeEnv& known) {
+Told tell(const Operator& op, const std::vector<AbstractValue>& call, ShapeEnv& known) {
   const OperatorEntry& entry = entry_of(op);
-  const AbstractArguments arguments(values);
+  const AbstractArguments arguments(call);
   const RuleArguments args(entry, arguments, known);
   Told told;
   told.plain = evaluate_plain(args);
@@ -118,8 +118,8 @@ class Comparison {
     if (elements.size() != others.size()) return;
     for (std::size_t i = 0; i < elements.size(); ++i) {
       const auto* size = std::get_if<SymInt>(&elements[i]);
-      const auto* number = std::get_if<std::int64_t>(&others[i]);
-      if (size != nullptr && number != nullptr) compare(*size, SymInt(*number));
+      const auto* other = std::get_if<std::int64_t>(&others[i]);
+      if (size != nullptr && other != nullptr) compare(*size, SymInt(*other));
     }
   }
 
