@@ -1,11 +1,9 @@
 // Folds modules whose paths differ in numbers alone and whose differences have the same texts.
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "compare/comparison.h"
+#include "support/fold_by_key.h"
 #include "support/text/qualified_name.h"
 
 namespace fxtrace {
@@ -48,7 +46,7 @@ std::string common_text(std::string_view text, std::string_view path) {
   return result;
 }
 
-std::string common_text(const ModuleDifferences& module) {
+std::string module_key(const ModuleDifferences& module) {
   std::string text = without_numbers(module.path) + "\n" + without_numbers(module.other.value_or("")) + "\n" +
                      module.type + "\n";
   const std::string counts = std::to_string(module.modules) + " " + std::to_string(module.parameters) + " " +
@@ -79,20 +77,6 @@ std::string common_text(const ModuleDifferences& module) {
 
 }  // namespace
 
-void fold_equal_modules(ModelComparison& comparison) {
-  std::unordered_map<std::string, std::size_t> places;
-  std::vector<ModuleDifferences> folded;
-  for (ModuleDifferences& module : comparison.modules) {
-    const auto [entry, is_new] = places.try_emplace(common_text(module), folded.size());
-    if (is_new) {
-      folded.push_back(std::move(module));
-      continue;
-    }
-    std::vector<std::string>& alike = folded[entry->second].alike;
-    if (alike.empty()) alike.push_back(folded[entry->second].path);
-    alike.push_back(std::move(module.path));
-  }
-  comparison.modules = std::move(folded);
-}
+void fold_equal_modules(ModelComparison& comparison) { fold_by_key(comparison.modules, module_key); }
 
 }  // namespace fxtrace

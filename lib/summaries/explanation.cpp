@@ -11,6 +11,7 @@
 #include "graph/each_graph.h"
 #include "graph/module_paths.h"
 #include "support/error.h"
+#include "support/fold_by_key.h"
 #include "support/text/nearest.h"
 #include "support/text/number_in.h"
 #include "support/text/qualified_name.h"
@@ -306,21 +307,7 @@ std::vector<ModuleExplanation> explain_modules(const GraphCollection& collection
   return Explainer(collection, paths).run();
 }
 
-void fold_alike(std::vector<ModuleExplanation>& explanations) {
-  std::unordered_map<std::string, std::size_t> places;
-  std::vector<ModuleExplanation> folded;
-  for (ModuleExplanation& module : explanations) {
-    const auto [entry, is_new] = places.try_emplace(common_key(module), folded.size());
-    if (is_new) {
-      folded.push_back(std::move(module));
-      continue;
-    }
-    std::vector<std::string>& alike = folded[entry->second].alike;
-    if (alike.empty()) alike.push_back(folded[entry->second].path);
-    alike.push_back(std::move(module.path));
-  }
-  explanations = std::move(folded);
-}
+void fold_alike(std::vector<ModuleExplanation>& explanations) { fold_by_key(explanations, common_key); }
 
 std::vector<GuardExplanation> find_guards(const GraphCollection& collection, const std::string& asked) {
   const auto wanted = number_in<std::int64_t>(asked);

@@ -422,3 +422,4 @@ def test_a_dynamic_lstm_is_entered_by_another_method(program, tmp_path):
     graph = program.trace(path)["graphs"][0]
     assert {(node["scope"]["module_path"], node["scope"].get("method")) for node in graph["nodes"]} == {("", None), ("lstm", "forward_tensor")}
     assert b"lstm.forward_tensor()" in program.stdout("trace", path, "-f", "dot")
+    assert b"calls its method forward_tensor at" in program.stdout("why", path, "lstm")

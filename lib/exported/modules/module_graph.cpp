@@ -209,8 +209,8 @@ class ModuleGraphBuilder {
     }
     const LiftedInput& input = *lifted->second;
     const NodeId node =
-        input.constant ? tracer_.get_constant(input.target,
-                                              [&] { return constant(input, env.graph.values[origin.index]); })
+        input.constant ? tracer_.named_constant(
+                             input.target, [&] { return constant(input, env.graph.values[origin.index]); })
                        : tracer_.get_attr(input.target, meta, std::nullopt);
     env.own_nodes.emplace(origin.index, node);
     return node;

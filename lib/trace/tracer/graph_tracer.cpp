@@ -110,7 +110,7 @@ NodeId GraphTracer::get_attr_again(const std::string& target, Meta meta,
       {Opcode::kGetAttr, target, {}, {}, calls_.back().scope, std::move(meta), std::move(source), ""});
 }
 
-NodeId GraphTracer::get_constant(const std::string& name, const std::function<Constant()>& make) {
+NodeId GraphTracer::named_constant(const std::string& name, const std::function<Constant()>& make) {
   if (const auto known = builder().find_attr(name)) return *known;
   check_limit();
   return builder().named_constant(name, make, calls_.back().scope);

@@ -87,7 +87,7 @@ class GraphTracer {
   // Makes a node at every use, for a value that may have changed since the last one.
   NodeId get_attr_again(const std::string& target, Meta meta, Shared<std::optional<SourceLocation>> source);
   // Returns the node of a tensor of the program, which keeps its own name among the graph's constants.
-  NodeId get_constant(const std::string& name, const std::function<Constant()>& make);
+  NodeId named_constant(const std::string& name, const std::function<Constant()>& make);
   // Returns the node of a tensor or script object without a qualified name.  Equal identities share a node.
   NodeId constant(const void* identity, const std::function<Constant()>& make,
                   Shared<std::optional<SourceLocation>> source);

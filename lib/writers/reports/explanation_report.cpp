@@ -323,7 +323,11 @@ class ExplanationText : TextReport {
 
   void call_site(const ModuleExplanation& module, const CallSite& site) {
     const std::string place = place_of(site.source);
-    const bool is_forward = site.entered.starts_with("forward");
+    // Further recordings of forward are called forward1, its overloads forward__0.
+    constexpr std::string_view kForward = "forward";
+    const bool is_forward =
+        site.entered.starts_with(kForward) &&
+        site.entered.find_first_not_of("_0123456789", kForward.size()) == std::string::npos;
     const std::string text = "  the code of " + path_of(site.module) + " calls " +
                              (is_forward ? "it" : "its method " + short_line(site.entered)) +
                              (place.empty() ? "" : " at " + place);

@@ -104,7 +104,7 @@ TEST_CASE("graph tracer: a call that fails leaves nothing", "[trace]") {
     const NodeId w = r.weight("a");
     r.call("aten.add.Tensor", {r.x, w});
     r.tracer().constant(&made, constant, std::nullopt);
-    r.tracer().get_constant("c0", constant);
+    r.tracer().named_constant("c0", constant);
     r.tracer().guard(Expression::parse("x.dim() == 2"), std::nullopt, GuardReason::kInput);
     CHECK(r.inline_call("a.b", [&] { r.call("aten.mul.Tensor", {r.x, r.weight("a.b")}); }));
     fail();
