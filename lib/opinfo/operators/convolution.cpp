@@ -4,6 +4,7 @@
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/cost_helpers.h"
 #include "opinfo/rules/shape_helpers.h"
+#include "symbolic/expression.h"
 
 namespace fxtrace {
 namespace {
@@ -24,6 +25,9 @@ Results convolve(const RuleArguments& args, bool transposed) {
   const std::size_t batch = input.sizes.size() - count - 1;
   require_same_dtype(input.dtype, weight.dtype, {first_argument(args), "weight"});
   const SymInt groups = args.is_given("groups") ? args.size("groups") : SymInt(1);
+  require(args.dimensions, Relation::kGreater, groups, 0, "groups");
+  require_multiple(args.dimensions, weight.sizes[0], groups, "size of weight in dimension 0");
+  require(args.dimensions, Relation::kGreaterEqual, weight.sizes[0], groups, "size of weight in dimension 0");
   const SymInt channels = transposed ? weight.sizes[0] : weight.sizes[1] * groups;
   require_equal(args.dimensions, input.sizes[batch], channels, "channels", {first_argument(args), "weight"});
 
@@ -32,14 +36,15 @@ Results convolve(const RuleArguments& args, bool transposed) {
     require_rank(bias, {1}, "bias");
     require_equal(args.dimensions, bias.sizes[0], transposed ? weight.sizes[1] * groups : weight.sizes[0],
                   "size of bias and output channels of weight");
-    // A bias of less precision than the input is converted.
-    const bool is_integer = bias.dtype == ScalarType::kInt64;
-    if (is_integer || (!transposed && bias.dtype == ScalarType::kFloat64))
+    // Some kernels of transposed convolutions convert a bias of another dtype, by the size of the input.
+    if (!transposed || count == 3)
       require_same_dtype(input.dtype, bias.dtype, {first_argument(args), "bias"});
   }
 
   const bool mode = args.is_given("padding") && args.value("padding").get_if<std::string>() != nullptr;
   const bool same = mode && args.text("padding") == "same";
+  if (mode && !same && args.text("padding") != "valid")
+    throw Raises{"padding is " + python_text_literal(args.text("padding")) + ", expected 'same' or 'valid'"};
   const Sizes stride = each_dim(args, "stride", count, 1), dilation = each_dim(args, "dilation", count, 1);
   const Sizes padding =
       mode ? Sizes(count, 0) : each_dim(args, args.is_given("pad") ? "pad" : "padding", count, 0);
@@ -50,15 +55,19 @@ Results convolve(const RuleArguments& args, bool transposed) {
   for (std::size_t i = 0; i < count; ++i) {
     const SymInt& size = input.sizes[batch + 1 + i];
     const SymInt& kernel = weight.sizes[2 + i];
+    const Window window{kernel, stride[i], padding[i], dilation[i]};
+    require_window(args.dimensions, window);
+    if (same) require(args.dimensions, Relation::kEqual, stride[i], 1, "stride with padding 'same'");
     if (transposed) {
+      require(args.dimensions, Relation::kGreaterEqual, extra[i], 0, "output_padding");
+      require(args.dimensions, Relation::kLess, extra[i], max(stride[i], dilation[i]), "output_padding");
       sizes.push_back((size - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel - 1) + extra[i] + 1);
     } else {
       if (!same) {
         require(args.dimensions, Relation::kGreaterEqual, size + 2 * padding[i],
                 dilation[i] * (kernel - 1) + 1, "size of the padded input");
       }
-      sizes.push_back(
-          same ? size : window_count(size, {kernel, stride[i], padding[i], dilation[i]}, args.dimensions));
+      sizes.push_back(same ? size : window_count(size, window, args.dimensions));
     }
   }
   return make(std::move(sizes), input.dtype ? input.dtype : weight.dtype);
@@ -85,13 +94,17 @@ Results conv_tbc(const RuleArguments& args) {
 Results im2col(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("self");
   if (input.dim() != 3 && input.dim() != 4) throw CannotTell{};
+  require_image(args, input, 3);
   const std::size_t channel = input.sizes.size() - 3;
   const Sizes kernel = each_dim(args, "kernel_size", 2, 1), dilation = each_dim(args, "dilation", 2, 1),
               padding = each_dim(args, "padding", 2, 0), stride = each_dim(args, "stride", 2, 1);
   SymInt windows = 1;
   for (std::size_t i = 0; i < 2; ++i) {
-    windows = windows * window_count(input.sizes[channel + 1 + i],
-                                     {kernel[i], stride[i], padding[i], dilation[i]}, args.dimensions);
+    const Window window{kernel[i], stride[i], padding[i], dilation[i]};
+    require_window(args.dimensions, window);
+    const SymInt count = window_count(input.sizes[channel + 1 + i], window, args.dimensions);
+    require(args.dimensions, Relation::kGreater, count, 0, "number of windows");
+    windows = windows * count;
   }
   Sizes sizes = slice_of(input.sizes, 0, channel);
   sizes.push_back(input.sizes[channel] * product(kernel));
@@ -102,10 +115,23 @@ Results im2col(const RuleArguments& args) {
 Results col2im(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("self");
   if (input.dim() != 2 && input.dim() != 3) throw CannotTell{};
+  require_image(args, input, 2);
   const std::size_t channel = input.sizes.size() - 2;
+  const Sizes kernel = each_dim(args, "kernel_size", 2, 1), dilation = each_dim(args, "dilation", 2, 1),
+              padding = each_dim(args, "padding", 2, 0), stride = each_dim(args, "stride", 2, 1),
+              image = spread(args.sizes("output_size"), 2);
+  SymInt windows = 1;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Window window{kernel[i], stride[i], padding[i], dilation[i]};
+    require_window(args.dimensions, window);
+    windows = windows * window_count(image[i], window, args.dimensions);
+  }
+  require_multiple(args.dimensions, input.sizes[channel], product(kernel), "size of self in dimension -2");
+  require_equal(args.dimensions, input.sizes[channel + 1], windows,
+                "size of self in dimension -1 and number of windows");
   Sizes sizes = slice_of(input.sizes, 0, channel);
-  sizes.push_back(quotient({input.sizes[channel]}, each_dim(args, "kernel_size", 2, 1), args.dimensions));
-  return make(concatenated(std::move(sizes), spread(args.sizes("output_size"), 2)), input.dtype);
+  sizes.push_back(quotient({input.sizes[channel]}, kernel, args.dimensions));
+  return make(concatenated(std::move(sizes), image), input.dtype);
 }
 
 Results deform_conv2d(const RuleArguments& args) {

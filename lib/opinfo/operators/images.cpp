@@ -96,11 +96,15 @@ Results interpolate_to(const RuleArguments& args, std::string_view size_name, st
   }
   if (result.dim() < 3 || result.dim() > 5) throw CannotTell{};
   const std::size_t count = result.sizes.size() - 2;
-  if (args.is_given(size_name))
-    return make(with_last(std::move(result), spread(args.sizes(size_name), count)));
-  const std::vector<std::optional<double>> scales = factors(args.value(factor_name), count);
+  if (args.is_given(size_name)) {
+    result = with_last(std::move(result), spread(args.sizes(size_name), count));
+  } else {
+    const std::vector<std::optional<double>> scales = factors(args.value(factor_name), count);
+    for (std::size_t i = 0; i < count; ++i)
+      result.sizes[2 + i] = scaled(result.sizes[2 + i], scales[i], args.dimensions);
+  }
   for (std::size_t i = 0; i < count; ++i)
-    result.sizes[2 + i] = scaled(result.sizes[2 + i], scales[i], args.dimensions);
+    require(args.dimensions, Relation::kGreater, result.sizes[2 + i], 0, "a size of the result");
   return make(std::move(result));
 }
 

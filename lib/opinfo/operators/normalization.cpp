@@ -39,7 +39,9 @@ Results channel_norm(const RuleArguments& args) {
 Results group_norm(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
   require_least_rank(input, 2, "input");
-  require_multiple(args.dimensions, input.sizes[1], args.size("num_groups"), "size of input in dimension 1");
+  const SymInt groups = args.size("num_groups");
+  require(args.dimensions, Relation::kGreater, groups, 0, "num_groups");
+  require_multiple(args.dimensions, input.sizes[1], groups, "size of input in dimension 1");
   for (const std::string_view name : {"weight", "bias"}) require_vector(args, name, input, input.sizes[1]);
   return like_first(args);
 }
@@ -48,6 +50,7 @@ Results group_norm(const RuleArguments& args) {
 void require_normalized(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
   const Sizes shape = args.sizes("normalized_shape");
+  if (shape.empty()) throw Raises{"normalized_shape has length 0, expected 1 or more"};
   if (shape.size() > input.sizes.size()) {
     throw Raises{"normalized_shape has length " + std::to_string(shape.size()) + ", expected at most " +
                  std::to_string(input.dim())};

@@ -25,14 +25,16 @@ Results pool(const RuleArguments& args) {
   const Sizes padding = each_dim(args, "padding", Count, 0), dilation = each_dim(args, "dilation", Count, 1);
   const bool ceil_mode = args.flag("ceil_mode");
   require_image(args, result, Count + 1);
+  if (args.is_given("divisor_override"))
+    require(args.dimensions, Relation::kNotEqual, args.size("divisor_override"), 0, "divisor_override");
   for (std::size_t i = 0; i < Count; ++i) {
     SymInt& size = result.sizes[result.sizes.size() - Count + i];
     const SymInt before = size;
-    require(args.dimensions, Relation::kGreater, stride[i], 0, "stride");
-    require(args.dimensions, Relation::kGreaterEqual, padding[i], 0, "padding");
+    const Window window{kernel[i], stride[i], padding[i], dilation[i], ceil_mode};
+    require_window(args.dimensions, window);
     require(args.dimensions, Relation::kLessEqual, padding[i], floordiv(dilation[i] * (kernel[i] - 1) + 1, 2),
             "padding");
-    size = window_count(size, {kernel[i], stride[i], padding[i], dilation[i], ceil_mode}, args.dimensions);
+    size = window_count(size, window, args.dimensions);
     if (args.dimensions.decide(Relation::kGreater, size, 0) == false) {
       throw Raises{std::string(first_argument(args)) + " has size " + before.text() +
                    ", expected room for a window of " + kernel[i].text()};

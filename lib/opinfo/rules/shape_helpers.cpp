@@ -341,6 +341,13 @@ Sizes spread(Sizes values, std::size_t count) {
   return Sizes(count, values[0]);
 }
 
+void require_window(const ShapeEnv& dimensions, const Window& window) {
+  require(dimensions, Relation::kGreater, window.kernel, 0, "kernel size");
+  require(dimensions, Relation::kGreater, window.stride, 0, "stride");
+  require(dimensions, Relation::kGreaterEqual, window.padding, 0, "padding");
+  require(dimensions, Relation::kGreater, window.dilation, 0, "dilation");
+}
+
 SymInt window_count(const SymInt& size, const Window& window, const ShapeEnv& dimensions) {
   const SymInt reach = window.dilation * (window.kernel - 1) + 1;
   SymInt room = size + 2 * window.padding - reach;

@@ -147,6 +147,8 @@ struct Window {
   SymInt dilation = 1;
   bool ceil_mode = false;  // pooling: counts a last window that starts inside the input or its left padding
 };
+// "stride is 0, expected > 0": kernel, stride and dilation are positive, padding is not negative.
+void require_window(const ShapeEnv& dimensions, const Window& window);
 // Returns the number of windows, which is the output size.
 SymInt window_count(const SymInt& size, const Window& window, const ShapeEnv& dimensions);
 
