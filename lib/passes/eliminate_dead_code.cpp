@@ -2,8 +2,11 @@
 #include "passes/all_passes.h"
 
 #include <algorithm>
+#include <optional>
 #include <ranges>
+#include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "passes/analysis/switches.h"
@@ -13,10 +16,51 @@
 namespace fxtrace {
 namespace {
 
+// What the guards of a graph say, whichever way they are written: `2 <= u0 <= 64` says `u0 >= 2`.
+class GuardedConditions {
+ public:
+  explicit GuardedConditions(const std::vector<Guard>& guards) {
+    for (const Guard& guard : guards) add(guard.expr);
+  }
+
+  bool contain(const Expression& condition) const {
+    if (condition.kind() == Expression::Kind::kAnd)
+      return std::ranges::all_of(condition.parts(), [&](const Expression& part) { return contain(part); });
+    return texts_.contains(normal(condition).text());
+  }
+
+ private:
+  void add(const Expression& condition) {
+    if (condition.kind() == Expression::Kind::kAnd) {
+      for (const Expression& part : condition.parts()) add(part);
+      return;
+    }
+    texts_.insert(normal(condition).text());
+    if (condition.relation() != Relation::kEqual) return;
+    const Expression &left = condition.parts()[0], &right = condition.parts()[1];
+    texts_.insert(Expression::comparison(Relation::kLessEqual, left, right).text());
+    texts_.insert(Expression::comparison(Relation::kLessEqual, right, left).text());
+  }
+
+  // Turns > and >= between sizes around.
+  static Expression normal(const Expression& condition) {
+    const std::optional<Relation> relation = condition.relation();
+    if (relation != Relation::kGreater && relation != Relation::kGreaterEqual) return condition;
+    return Expression::comparison(relation == Relation::kGreater ? Relation::kLess : Relation::kLessEqual,
+                                  condition.parts()[1], condition.parts()[0]);
+  }
+
+  std::unordered_set<std::string> texts_;
+};
+
 class DeadCode {
  public:
   DeadCode(ModuleGraph& graph, PassContext& context)
-      : graph_(graph), context_(context), index_(graph), switches_(graph, context.semantics) {}
+      : graph_(graph),
+        context_(context),
+        index_(graph),
+        switches_(graph, context.semantics),
+        guarded_(graph.guards) {}
 
   // Visits nodes from the end, so that a node that only dead nodes use has no users when its turn comes.
   void run() {
@@ -51,12 +95,8 @@ class DeadCode {
     if (id == nullptr) return node.args.front() == Argument(true);
     const Meta& meta = graph_.graph.node(*id).meta;
     if (!meta.value) return false;
-    if (meta.kind() == ValueKind::kBool) return is_guard(*meta.value);
+    if (meta.kind() == ValueKind::kBool) return guarded_.contain(*meta.value);
     return is_bounded(node, *info, *meta.value);
-  }
-
-  bool is_guard(const Expression& condition) const {
-    return std::ranges::any_of(graph_.guards, [&](const Guard& guard) { return guard.expr == condition; });
   }
 
   // Returns whether the guards contain the bounds of sym_constrain_range(size, min, max).
@@ -65,7 +105,8 @@ class DeadCode {
       const Argument* bound = find_argument(node, info.schema, name);
       if (bound == nullptr || bound->is<Argument::None>()) return true;
       const auto* number = bound->get_if<std::int64_t>();
-      return number != nullptr && is_guard(Expression::comparison(relation, size, Expression(*number)));
+      return number != nullptr &&
+             guarded_.contain(Expression::comparison(relation, size, Expression(*number)));
     };
     return holds("min", Relation::kGreaterEqual) && holds("max", Relation::kLessEqual);
   }
@@ -89,6 +130,7 @@ class DeadCode {
   PassContext& context_;
   SubgraphIndex index_;
   Switches switches_;
+  const GuardedConditions guarded_;
 };
 
 }  // namespace
