@@ -105,7 +105,9 @@ bool is_tensor_type(const SchemaType& type) { return type.innermost().name == "T
 
 std::optional<SymInt> bytes_of(const TensorInfo& info) try {
   if (!info.dtype) return std::nullopt;
-  return product(info.sizes, item_size(*info.dtype));
+  const SymInt bytes = product(info.sizes, item_size(*info.dtype));
+  const std::int64_t packed = elements_in_byte(*info.dtype);
+  return packed == 1 ? bytes : floordiv(bytes + (packed - 1), packed);
 } catch (const SymbolicError&) {
   return std::nullopt;
 }

@@ -15,6 +15,7 @@
 #include "fxtrace/plugin_folder.h"
 #include "fxtrace/shared_library.h"
 #include "support/error.h"
+#include "support/text/number_in.h"
 
 namespace fxtrace {
 namespace {
@@ -42,9 +43,14 @@ std::vector<std::filesystem::path> plugin_folders() {
   return folders;
 }
 
-// Orders series: "2.9" is before "2.10".
+// Orders series: "2.9" is before "2.10", and that before "3.0".
 bool is_older(const std::string& a, const std::string& b) {
-  return std::pair(a.size(), a) < std::pair(b.size(), b);
+  const auto numbers = [](const std::string& series) {
+    const std::size_t point = std::min(series.find('.'), series.size());
+    return std::pair(number_in<int>(series.substr(0, point)),
+                     number_in<int>(series.substr(std::min(point + 1, series.size()))));
+  };
+  return numbers(a) < numbers(b);
 }
 
 // Returns the series of torch for which a folder has plugins, the newest last.
