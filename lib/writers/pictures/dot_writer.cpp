@@ -164,8 +164,7 @@ class DotWriter {
               small("&#160;" + dot_html(style_of(look).meaning) + "&#160;&#160;", kQuiet);
     }
     if (!labels_.usual_dtype().empty()) {
-      text +=
-          small(dot_html("tensors are " + labels_.usual_dtype() + " unless another dtype is shown"), kQuiet);
+      text += small(dot_html("tensors are " + labels_.usual_dtype() + " unless noted"), kQuiet);
     }
     return text.empty() ? "&#160;" : text;
   }

@@ -153,8 +153,7 @@ class MermaidWriter {
     std::vector<std::string> lines;
     if (!picture_.note.empty()) lines.push_back(mermaid_html(picture_.note));
     if (!labels_.usual_dtype().empty())
-      lines.push_back(
-          mermaid_html("Tensors are " + labels_.usual_dtype() + " unless another dtype is shown."));
+      lines.push_back(mermaid_html("Tensors are " + labels_.usual_dtype() + " unless noted."));
     std::size_t in_line = kInLine;
     for (const Look look : looks_in(picture_)) {
       const bool is_new = in_line == kInLine;
