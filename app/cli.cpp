@@ -3,17 +3,11 @@
 #include <new>
 
 #include "app/command_line.h"
-#include "app/commands/command.h"
 #include "app/console.h"
+#include "app/exit_codes.h"
 #include "support/log.h"
 
 namespace fxtrace::cli {
-namespace {
-
-constexpr int kWrongUsage = 2;
-constexpr int kDefect = 70;
-
-}  // namespace
 
 int exit_code(ErrorKind kind) {
   switch (kind) {

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "app/commands/commands.h"
+#include "app/exit_codes.h"
 #include "app/help.h"
 #include "app/output/output.h"
 #include "app/version.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "app/cli.h"
-#include "app/commands/command.h"
+#include "app/exit_codes.h"
 #include "app/output/output.h"
 #include "app/process/descriptor_stream.h"
 

@@ -27,6 +27,7 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "app/exit_codes.h"
 #include "app/options/model.h"
 #include "app/options/option_checks.h"
 #include "app/options/passes.h"

@@ -17,6 +17,7 @@
 
 #include "app/cli.h"
 #include "app/commands/commands.h"
+#include "app/exit_codes.h"
 #include "app/options/answer.h"
 #include "app/options/cost_arguments.h"
 #include "app/options/model.h"
@@ -44,8 +45,6 @@
 
 namespace fxtrace::cli {
 namespace {
-
-constexpr int kBroken = 1;
 
 constexpr AnswerRow<CheckReports> kCheckFormats[] = {
     {{".txt"}, write_check_text},
@@ -214,7 +213,7 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   }
   const CheckReport& report = isolated.keep_alive(fxtrace::check(std::move(rules.rules), model));
   output.write([&](std::ostream& out) { write_check_report(report, out); });
-  const int code = report.holds() ? kDone : kBroken;
+  const int code = report.holds() ? kDone : kNegative;
   return model.collection == nullptr ? code : strict_code(given, *model.collection, input, console, code);
 }
 
@@ -380,7 +379,7 @@ int run_check(const CheckArguments& arguments, Console& console) {
     known.check_not(*input);
     try {
       const int one = check_one(arguments, rules, *input, config, reports, console);
-      if (one != kBroken) code = std::max(code, one);  // broken rules count later, after the baseline
+      if (one != kNegative) code = std::max(code, one);  // broken rules count later, after the baseline
     } catch (const Error& error) {
       if (!is_left_out(error)) throw;
     }
@@ -388,7 +387,7 @@ int run_check(const CheckArguments& arguments, Console& console) {
   refuse_unknown_names(reports);
   if (reports.models.empty()) return code;
   known.apply(reports, console);
-  if (!std::ranges::all_of(reports.models, &CheckReport::holds)) code = std::max(code, kBroken);
+  if (!std::ranges::all_of(reports.models, &CheckReport::holds)) code = std::max(code, kNegative);
   output->prepare();
   const auto& format = kCheckFormats[arguments.answer.format()];
   output->write([&](std::ostream& out) { format.write(reports, out, arguments.answer.layout(console)); });

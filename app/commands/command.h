@@ -1,4 +1,4 @@
-// The type of a command of the command line, and its exit codes.
+// The type of a command of the command line.
 #pragma once
 
 #include <functional>
@@ -7,12 +7,7 @@
 
 namespace fxtrace::cli {
 
-// Runs a command with its parsed options; returns the exit code or throws Error.
+// Runs a command with its parsed options; returns the exit code (exit_codes.h) or throws Error.
 using Command = std::function<int(Console&)>;
-
-// Exit codes; exit_code() in cli.cpp has those of errors.
-inline constexpr int kDone = 0;
-inline constexpr int kBadInput = 3;
-inline constexpr int kModuleFailed = 4;
 
 }  // namespace fxtrace::cli

@@ -21,6 +21,7 @@
 
 #include "app/cli.h"
 #include "app/commands/commands.h"
+#include "app/exit_codes.h"
 #include "app/options/model.h"
 #include "app/options/option_checks.h"
 #include "app/options/passes.h"
@@ -31,7 +32,7 @@
 #include "convert/lower/lowering.h"
 #include "convert/write/program_archive.h"
 #include "convert/write/program_copy.h"
-#include "convert/write/weight_file.h"
+#include "convert/write/safetensors_file.h"
 #include "exported/program/exported_program.h"
 #include "exported/verifier/program_verifier.h"
 #include "fxtrace/pipeline.h"
@@ -241,7 +242,7 @@ int convert(const ConvertArguments& arguments, Config config, const std::vector<
       model = traced.program.get();
     }
   }
-  std::optional<WeightFile> weights;
+  std::optional<SafetensorsFile> weights;
   if (arguments.external_weights) {
     weights.emplace(conversion.programs);
     std::ranges::copy(weights->refusals(), std::back_inserter(conversion.refusals));

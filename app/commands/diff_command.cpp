@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/commands/commands.h"
+#include "app/exit_codes.h"
 #include "app/options/answer.h"
 #include "app/options/cost_arguments.h"
 #include "app/options/model.h"
@@ -28,8 +29,6 @@
 
 namespace fxtrace::cli {
 namespace {
-
-constexpr int kDiffers = 1;
 
 enum class DiffFormat { kText, kJson, kMarkdown, kPicture, kPage };
 
@@ -124,7 +123,7 @@ int diff(const DiffArguments& arguments, const Config& config, const TextLayout&
     if (format == DiffFormat::kMarkdown) return write_comparison_markdown(comparison, out);
     write_comparison_text(comparison, out, layout);
   });
-  const int code = strict_code(config, before, first, console, fails ? kDiffers : kDone);
+  const int code = strict_code(config, before, first, console, fails ? kNegative : kDone);
   return code == kModuleFailed ? code : strict_code(config, after, second, console, code);
 }
 

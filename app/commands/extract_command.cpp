@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/commands/commands.h"
+#include "app/exit_codes.h"
 #include "app/options/answer.h"
 #include "app/options/model.h"
 #include "app/options/option_checks.h"
@@ -46,7 +47,7 @@ struct ExtractArguments : ModelArguments {
   }
 };
 
-// A saved trace keeps its model, as in fxtrace render.
+// A saved collection keeps its model, as in fxtrace render.
 GraphCollection& trace_or_read(const ExtractArguments& arguments, const Config& config,
                                const InputFile& input, Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });

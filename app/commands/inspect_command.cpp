@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/exit_codes.h"
 #include "app/options/model.h"
 #include "app/options/trace_options.h"
 #include "app/output/output.h"

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/commands/commands.h"
+#include "app/exit_codes.h"
 #include "app/options/answer.h"
 #include "app/options/cost_arguments.h"
 #include "app/options/option_checks.h"

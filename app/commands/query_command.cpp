@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/exit_codes.h"
 #include "app/options/answer.h"
 #include "app/output/files.h"
 #include "app/output/output.h"

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/commands/commands.h"
+#include "app/exit_codes.h"
 #include "app/output/output.h"
 #include "app/schemas.h"
 #include "support/text/nearest.h"

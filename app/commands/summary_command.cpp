@@ -14,6 +14,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/exit_codes.h"
 #include "app/options/answer.h"
 #include "app/options/cost_arguments.h"
 #include "app/options/model.h"

@@ -11,6 +11,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/exit_codes.h"
 #include "app/options/cost_arguments.h"
 #include "app/options/model.h"
 #include "app/options/passes.h"

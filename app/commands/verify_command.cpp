@@ -14,6 +14,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/exit_codes.h"
 #include "app/options/answer.h"
 #include "app/options/model.h"
 #include "app/options/option_checks.h"
@@ -39,8 +40,7 @@ struct VerifyArguments : ModelArguments {
   AnswerArguments answer{{{".txt"}, {".json", "--json", "write JSON (schemas/verification.schema.json)"}}};
 };
 
-constexpr std::size_t kJsonFormat = 1;  // index into the formats
-constexpr int kNotEqual = 1;
+constexpr std::size_t kJsonFormat = 1;         // index into the formats
 constexpr std::size_t kMostProfileRows = 100;  // rows of a profile's table
 
 // The input files besides the model.
@@ -165,7 +165,7 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
     write(verification, {input.base_name(), arguments.options, against}, arguments, collection, layout,
           output);
     return strict_code(traced, collection, input, console,
-                       verification.verdict() == verify::Verdict::kEqual ? kDone : kNotEqual);
+                       verification.verdict() == verify::Verdict::kEqual ? kDone : kNegative);
   };
   console.note("running the code of the model");
   isolated.begins(Stage::kRunModel);

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/commands/commands.h"
+#include "app/exit_codes.h"
 #include "app/options/answer.h"
 #include "app/options/trace_options.h"
 #include "app/output/output.h"
@@ -35,7 +36,7 @@ struct WhyArguments : ModelArguments {
   AnswerArguments answer{kWhyFormats};
 };
 
-// Returns the range that options give the dimension; for a saved trace, its own options.
+// Returns the range that options give the dimension; for a saved collection, its own options.
 Range given_range(const std::string& name, const Config& config, const TraceResult& result) {
   if (result.program != nullptr) return make_dimensions(config.options).range(name);
   Config saved;

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <CLI/CLI.hpp>
 
-#include "app/commands/command.h"
+#include "app/exit_codes.h"
 #include "app/options/model.h"
 #include "app/options/option_checks.h"
 #include "app/process/child_process.h"

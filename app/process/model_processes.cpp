@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/commands/command.h"
+#include "app/exit_codes.h"
 #include "app/process/descriptor_stream.h"
 #include "app/process/isolated_process.h"
 
