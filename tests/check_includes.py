@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks that a room links what it includes and nothing else, that links go down the rows that docs/contributing/architecture.md draws,
 that LibTorch stays where it belongs, that every source file is built, that files named in comments and docs exist, that
-no two files of lib/ and app/ have one name, and that a pass has the name of its file.
+classes, functions and code on the pages for contributors are those of the sources, that no two files of lib/ and app/ have
+one name, and that a pass has the name of its file.
 
 check_includes.py [ROOT]   prints everything that breaks a rule; exit code 1 when there is something
 check_includes.py --self-test
@@ -185,6 +186,39 @@ def not_there(root):
                     yield f"{path.relative_to(root)}:{number}: {match[0]} does not exist"
 
 
+DECLARED = re.compile(r"\b(?:class|struct|enum class|enum|using|namespace) ([\w:]+)")
+CODE_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+NAMED = re.compile(r"`((?:\w+::)*)(\w+)(\(\)?)?`")  # `Class`, `name()`, `Class::name()`
+# Of torch's IR, CMake and JavaScript, and shapes of names.
+NOT_OURS = {"prim", "aten", "UpperCamel", "Runtime", "Development", "BuiltWith", "NaN"}
+
+
+def not_in_sources(root):
+    """Yields classes, functions and lines of code on the pages for contributors that the sources do not have."""
+    sources = [path for folder in ("app", "lib", "tests") for path in root.glob(f"{folder}/**/*") if path.suffix in {".h", ".cpp", ".py"}]
+    texts = [path.read_text(encoding="utf-8") for path in sources]
+    lines = {line.strip() for text in texts for line in text.splitlines()}
+    declared = {part for text in texts for name in DECLARED.findall(text) for part in name.split("::")}
+    called = {name for text in texts for name in re.findall(r"(\w+)(?:<[^<>()]*>)?\(", text)}
+    for path in sorted([*root.glob("docs/contributing/*.md"), root / "CONTRIBUTING.md", *root.glob("lib/**/README.md"), *root.glob("app/**/README.md")]):
+        page = path.read_text(encoding="utf-8") if path.exists() else ""
+        for block in CODE_BLOCK.finditer(page):
+            first = page.count("\n", 0, block.start()) + 2
+            for number, line in enumerate(block[2].splitlines(), first):
+                if block[1] in {"cpp", "python"} and line.strip() and line.strip() not in lines:
+                    yield f"{path.relative_to(root)}:{number}: not a line of the sources"
+        prose = CODE_BLOCK.sub(lambda block: "\n" * block[0].count("\n"), page)
+        for number, line in enumerate(prose.splitlines(), 1):
+            for qualifiers, name, is_call in NAMED.findall(line):
+                parts = qualifiers.split("::")[:-1]
+                if NOT_OURS & {*parts, name} or "NAME" in name:
+                    continue
+                is_type = re.fullmatch(r"[A-Z]\w*[a-z]\w*", name)
+                unknown = [part for part in parts if part not in declared]
+                unknown += [name] if (name not in called if is_call else is_type and name not in declared) else []
+                yield from (f"{path.relative_to(root)}:{number}: {part} is not a name in the sources" for part in unknown)
+
+
 def one_name_twice(root):
     """Yields files of one name that are different things: who reads the name should know which is meant."""
     first = {}
@@ -207,7 +241,7 @@ def misnamed_passes(root):
 
 
 def all_problems(root):
-    return [found for check in (problems, upward, not_as_drawn, not_built, without_readme, too_many_files, not_there, one_name_twice, misnamed_passes) for found in check(root)]
+    return [found for check in (problems, upward, not_as_drawn, not_built, without_readme, too_many_files, not_there, not_in_sources, one_name_twice, misnamed_passes) for found in check(root)]
 
 
 def self_test():
@@ -217,7 +251,8 @@ def self_test():
         "docs/contributing/architecture.md": "Each room stands on those below it:\n\n```\n app   all │ fxtrace\n ────\n graph  nodes │ execute\n"
         "               graph_like\n ────\n support\n ────\n trace\n```\n",
         "lib/support/CMakeLists.txt": "fxtrace_library(support SOURCES)",
-        "lib/support/error.h": "#pragma once\n#include <string>\n",
+        "lib/support/error.h": "#pragma once\n#include <string>\nclass Error;\nvoid raise(Error);\n",
+        "CONTRIBUTING.md": "`Error`, `raise()`, `Error::raise()`, `Fault`, `throw_it()`,\n`Fault::raise()`\n```cpp\nclass Error;\nclass Fault;\n```\n",
         "lib/graph/graph.h": '#pragma once\n#include "support/error.h"\n#include "trace/trace.h"\n// See graph/lost.cpp and graph.h.\n',
         "lib/graph/CMakeLists.txt": "fxtrace_library(graph SOURCES LIBRARIES fxtrace::trace spdlog::spdlog_header_only)  # fxtrace::support",
         "lib/graph/bad.h": '#include <CLI/CLI.hpp>\n#include <ATen/ATen.h>\n#include "graph.h"\n',
@@ -276,6 +311,10 @@ def self_test():
         "lib/graph/wide: has 26 files, more than 25",
         "lib/graph/graph.h:4: graph/lost.cpp does not exist",
         "lib/trace/README.md:1: gone.h does not exist",
+        "CONTRIBUTING.md:5: not a line of the sources",
+        "CONTRIBUTING.md:1: Fault is not a name in the sources",
+        "CONTRIBUTING.md:1: throw_it is not a name in the sources",
+        "CONTRIBUTING.md:2: Fault is not a name in the sources",
         "lib/trace/graph.cpp: lib/graph/graph has that name too",
         "lib/passes/pass.cpp: fold-it is to be fold_it() in lib/passes/fold_it.cpp",
     ]
