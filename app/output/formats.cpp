@@ -73,8 +73,8 @@ void FormatArguments::add_to(CLI::App& app) {
   add_last_value(app, output, "-o,--output", output_, "FILE",
                  "write to FILE instead of stdout; FILE is left as it was if anything fails");
   add_last_value(app, output, "-f,--format", format_, column(&Format::name, "|", "|"),
-                 "output format; default: by FILE's suffix (" + column(&Format::suffix, ", ", ", ") +
-                     "), else " + kFormats[0].name)
+                 "output format; default: by FILE's suffix (" + column(&Format::suffix, ", ", ", ") + "), " +
+                     kFormats[0].name + " without one")
       ->check(one_of(names()));
   const char* pictures = "Pictures";
   add_last_value(app, pictures, "--depth", picture_.depth, "N",

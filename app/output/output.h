@@ -7,32 +7,29 @@
 // Invariants:
 //
 // 1. The constructor finds out what FILE is and whether it can be written, before the work begins.  It
-// refuses
-//    a FILE that is an input, whatever its name: files are compared by device and inode.
+//    refuses a FILE that is an input, whatever its name: files are compared by device and inode.
 // 2. Between prepare() and commit(), FILE is not touched.  The place aside is in the folder of FILE, so that
-// a
-//    rename stays within one file system; for everything that is not a regular file, and before a filter, it
-//    is in memory.
+//    a rename stays within one file system; for everything that is not a regular file, and before a filter,
+//    it is in memory.
 // 3. commit() replaces a regular file by rename(): others see the old content or the new one.  If commit()
 //    throws, a regular FILE is unchanged.  There is no fsync(), so this does not hold across a power failure.
 // 4. A new file has the mode that umask allows; a replaced one keeps its mode and, if this process may set
-// it,
-//    its owner.  A symbolic link stays; its target is replaced.
+//    it, its owner.  A symbolic link stays; its target is replaced.
 // 5. The file aside has no name (O_TMPFILE) and disappears with its last descriptor, however the process
-// ends.
-//    It has a name only between linkat() and rename(), or from the start where the file system has no
+//    ends.  It has a name only between linkat() and rename(), or from the start where the file system has no
 //    O_TMPFILE.  Names that exist are known to remove_unfinished_output(), for signals.
 // 6. Pipes, devices, stdout and descriptors cannot be replaced: they get a copy of the complete product, and
-// a
-//    failed copy may leave a part of it there.
+//    a failed copy may leave a part of it there.
 // 7. A second product (add_beside()) is moved right before this one.  The two moves are not one step.
 //
 // Example: `fxtrace trace model.pt -o out.json`, where out.json is a link to /data/real.json of mode 0640.
 //   Output(...) follows the link: the target is /data/real.json, a regular file that can be written.
 //   prepare() opens a file without a name in /data, and returns its descriptor; the child
-//   (process/isolation.h) inherits it. write() runs in the child and fills the file.  If the child crashes
-//   here, commit() is never called, and the kernel frees the file without a name. commit() runs in the
-//   parent: it sets mode 0640, links the file as /data/.fxtrace-PID-0 and renames that to /data/real.json.
+//             (process/isolation.h) inherits it.
+//   write()   runs in the child and fills the file.  If the child crashes here, commit() is never called, and
+//             the kernel frees the file without a name.
+//   commit()  runs in the parent: it sets mode 0640, links the file as /data/.fxtrace-PID-0 and renames that
+//             to /data/real.json.
 #pragma once
 
 #include <cstdint>

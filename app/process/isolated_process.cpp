@@ -21,8 +21,8 @@
 
 #include "app/cli.h"
 #include "app/process/child_process.h"
-#include "app/process/limits.h"
 #include "app/process/lockdown.h"
+#include "app/process/set_limit.h"
 #include "support/descriptor.h"
 #include "support/text/signal_name.h"
 

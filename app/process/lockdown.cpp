@@ -69,24 +69,15 @@ constexpr int kCompute[] = {
     SCMP_SYS(getgid),
     SCMP_SYS(getegid),
 };
-// Calls that loading a library needs besides, and those of lock_down() itself.
-constexpr int kRead[] = {
-    SCMP_SYS(access),
-    SCMP_SYS(faccessat),
-    SCMP_SYS(faccessat2),
-    SCMP_SYS(stat),
-    SCMP_SYS(lstat),
-    SCMP_SYS(newfstatat),
-    SCMP_SYS(statx),
-    SCMP_SYS(readlink),
-    SCMP_SYS(readlinkat),
-    SCMP_SYS(getcwd),
-    SCMP_SYS(dup3),
-    SCMP_SYS(getdents64),
-    SCMP_SYS(fstatfs),
-    SCMP_SYS(statfs),
-    SCMP_SYS(fadvise64),
-    SCMP_SYS(arch_prctl),
+// Calls that loading a library needs besides.
+constexpr int kLoadLibraries[] = {
+    SCMP_SYS(access),     SCMP_SYS(faccessat),  SCMP_SYS(faccessat2), SCMP_SYS(stat),
+    SCMP_SYS(lstat),      SCMP_SYS(newfstatat), SCMP_SYS(statx),      SCMP_SYS(readlink),
+    SCMP_SYS(readlinkat), SCMP_SYS(getcwd),     SCMP_SYS(dup3),       SCMP_SYS(getdents64),
+    SCMP_SYS(fstatfs),    SCMP_SYS(statfs),     SCMP_SYS(fadvise64),  SCMP_SYS(arch_prctl),
+};
+// Calls of lock_down() itself.
+constexpr int kLockDown[] = {
     SCMP_SYS(prctl),
     SCMP_SYS(capget),
     SCMP_SYS(capset),
@@ -156,14 +147,15 @@ bool restrict_calls(Lockdown what) {
     filter.allow(SCMP_SYS(clone), {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)});
     filter.allow(SCMP_SYS(mmap));
   } else {
-    // Only private memory that does not grow automatically, as RLIMIT_DATA counts no other; code may be
-    // mapped until all libraries are loaded.
+    // Only private memory that does not grow automatically, as RLIMIT_DATA counts no other; kCompute alone
+    // may not map code.
     const std::uint64_t executable = what == Lockdown::kCompute ? PROT_EXEC : 0;
     filter.allow(SCMP_SYS(mmap), {SCMP_A2(SCMP_CMP_MASKED_EQ, executable, 0),
                                   SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_SHARED | MAP_GROWSDOWN, 0)});
   }
   if (what == Lockdown::kRunProgram || what == Lockdown::kReadFiles) {
-    filter.allow(kRead);
+    filter.allow(kLoadLibraries);
+    filter.allow(kLockDown);
     filter.allow(SCMP_SYS(fcntl), {SCMP_A1(SCMP_CMP_EQ, F_SETFD)});  // opendir() needs it
     filter.allow(SCMP_SYS(openat), {SCMP_A2(SCMP_CMP_MASKED_EQ, kWriting, 0)});
     filter.allow(SCMP_SYS(open), {SCMP_A1(SCMP_CMP_MASKED_EQ, kWriting, 0)});

@@ -20,8 +20,7 @@
 //    counts, and capabilities are only removed.  For this, the levels that can read files still allow the
 //    calls of lock_down() itself; kCompute and kRunModel do not.
 // 3. No new process: fork() and vfork() are not allowed, and clone() only at kRunProgram and only for
-// threads.
-//    Only kRunProgram may execute a program.
+//    threads.  Only kRunProgram may execute a program.
 // 4. Except at kRunProgram, mappings are private and do not grow automatically, so that RLIMIT_DATA counts
 //    them.
 // 5. At kCompute memory can be neither mapped as code nor turned into code.

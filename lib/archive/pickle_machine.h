@@ -146,7 +146,7 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
   static void accept_protocol(std::uint64_t number) {
     if (number > 5) throw MalformedPickle{End::kUnknown};
   }
-  static void reserve(std::size_t) {}
+  static void charge(std::size_t) {}
   void other(unsigned char opcode);
   Id missing();
   [[noreturn]] static void end_in_value() { throw MalformedPickle{End::kTruncated}; }

@@ -21,8 +21,8 @@ namespace fxtrace {
 //   and push_dict() with keys and values in turn;
 // - append() and set_items(), which change the value on top; make_object(arguments) for the class on top
 //   (NEWOBJ), call(), build(state) for the value on top, push_persistent(id);
-// - put() and get() for the memo; accept_protocol(); reserve(count), called before that many values leave
-//   the stack together, and at a mark;
+// - put() and get() for the memo; accept_protocol(); charge(count), called before that many values leave
+//   the stack together, and at a mark, so that memory can be limited;
 // - other(), which executes all opcodes that TorchScript does not write;
 // - missing(), which returns a value when the stack has none, and end_in_value(), end_in_line() and
 //   no_mark(), which throw.
@@ -39,7 +39,7 @@ class PickleOpcodes {
         is_stopped_ = true;
         return;
       case '(':
-        self().reserve(1);
+        self().charge(1);
         return marks_.push_back(stack_.size());
       case 'N':
         return self().push_none();
@@ -157,7 +157,7 @@ class PickleOpcodes {
   std::span<Entry> pop_to_mark() {
     if (marks_.empty()) self().no_mark();
     const auto first = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
-    self().reserve(static_cast<std::size_t>(stack_.end() - first));
+    self().charge(static_cast<std::size_t>(stack_.end() - first));
     taken_.assign(std::make_move_iterator(first), std::make_move_iterator(stack_.end()));
     stack_.erase(first, stack_.end());
     marks_.pop_back();

@@ -22,8 +22,8 @@ void open_execute_plugin(const Listener& listener, const std::string& user);
 // Does the same for running models, which can then run in a process that may not open files.
 const FxtraceEngine& open_engine(const Listener& listener);
 
-// Loads the shared libraries, whose initialisation code runs, and returns what they register.  Throws
-// Error(kUsage) for a library that cannot be loaded.
+// Loads the shared libraries, whose initialisation code runs, and returns all operators that are registered
+// then, torch's own included.  Throws Error(kUsage) for a library that cannot be loaded.
 RegisteredOperators load_operators(const std::vector<std::string>& libraries, const Listener& listener);
 
 }  // namespace fxtrace

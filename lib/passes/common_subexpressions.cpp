@@ -77,8 +77,9 @@ class Merge {
       if (effects.switches) ++switched_;
       if (node.op == Opcode::kGetAttr) {
         merge_or_keep(id, key_of_attribute(node));
-      } else if (node.op == Opcode::kCallFunction && effects.is_pure() && is_mergeable(id, effects)) {
-        merge_or_keep(id, key_of_call(node, effects));
+      } else if (node.op == Opcode::kCallFunction && effects.is_pure()) {
+        const bool is_view = always_gives_view(node, effects);
+        if (is_mergeable(id, is_view)) merge_or_keep(id, key_of_call(node, effects, is_view));
       }
     }
   }
@@ -91,7 +92,7 @@ class Merge {
     return key;
   }
 
-  Key key_of_call(const Node& node, const Effects& effects) const {
+  Key key_of_call(const Node& node, const Effects& effects, bool is_view) const {
     Key key;
     key.add_text(node.target);
     key.add_number(switched_);
@@ -101,7 +102,7 @@ class Merge {
       key.add_text(name);
       key.add(argument);
     }
-    const bool reads = effects.reads_elements && !is_view_;
+    const bool reads = effects.reads_elements && !is_view;
     for_each_input(node, [&](NodeId input) {
       key.add_number(reads ? memory_.writes_before(input, node.id)
                            : memory_.shape_changes_before(input, node.id));
@@ -109,17 +110,16 @@ class Merge {
     return key;
   }
 
+  bool always_gives_view(const Node& node, const Effects& effects) const {
+    if (!memory_.has_memory(node.id) || effects.shared.empty()) return false;
+    const OperatorEntry* info = semantics_.find_operator(node.target);
+    return info != nullptr && !info->aliases.empty() && std::ranges::all_of(info->aliases, &Alias::always);
+  }
+
   // Returns whether one result can stand for two: none of them is written, or both are views of one memory.
-  bool is_mergeable(NodeId id, const Effects& effects) {
-    is_view_ = false;
+  bool is_mergeable(NodeId id, bool is_view) const {
     if (!memory_.has_memory(id)) return true;
-    if (memory_.changes_shape(id)) return false;
-    const OperatorEntry* info = semantics_.find_operator(graph_.graph.node(id).target);
-    is_view_ = info != nullptr && !info->aliases.empty() && !effects.shared.empty();
-    if (is_view_) {
-      for (const Alias& alias : info->aliases) is_view_ = is_view_ && alias.always;
-    }
-    return is_view_ || !memory_.is_written(id);
+    return !memory_.changes_shape(id) && (is_view || !memory_.is_written(id));
   }
 
   void merge_or_keep(NodeId id, const Key& key) {
@@ -142,7 +142,6 @@ class Merge {
   std::pmr::monotonic_buffer_resource keys_;  // most keys are kept to the end
   std::pmr::unordered_map<std::pmr::string, NodeId> first_{&keys_};
   std::uint64_t unknown_ = 0, switched_ = 0;
-  bool is_view_ = false;  // whether the current call always returns a view
 };
 
 }  // namespace

@@ -6,7 +6,16 @@
 namespace fxtrace {
 namespace {
 
-enum class Kind : std::uint8_t { kBool, kInteger, kPart, kFloat, kFloat8, kComplex, kQuantized, kBits };
+enum class Kind : std::uint8_t {
+  kBool,
+  kInteger,
+  kSubByteInteger,
+  kFloat,
+  kStoredFloat,
+  kComplex,
+  kQuantized,
+  kBits
+};
 enum class Sign : std::uint8_t { kSigned, kUnsigned, kNone };
 
 struct Row {
@@ -16,8 +25,8 @@ struct Row {
   Sign sign = Sign::kSigned;
 };
 
-// By the number of the dtype.  kPart: integers of less than a byte.  kFloat8: floats that torch does not
-// promote with other dtypes.
+// By the number of the dtype.  kSubByteInteger: integers of less than a byte.  kStoredFloat: floats that
+// torch does not promote with other dtypes.
 constexpr std::array<Row, kScalarTypes> kRows{{
     {"uint8", 1, Kind::kInteger, Sign::kUnsigned},
     {"int8", 1, Kind::kInteger},
@@ -42,29 +51,29 @@ constexpr std::array<Row, kScalarTypes> kRows{{
     {"bits4x2", 1, Kind::kBits, Sign::kNone},
     {"bits8", 1, Kind::kBits, Sign::kNone},
     {"bits16", 2, Kind::kBits, Sign::kNone},
-    {"float8_e5m2", 1, Kind::kFloat8},
-    {"float8_e4m3fn", 1, Kind::kFloat8},
-    {"float8_e5m2fnuz", 1, Kind::kFloat8},
-    {"float8_e4m3fnuz", 1, Kind::kFloat8},
+    {"float8_e5m2", 1, Kind::kStoredFloat},
+    {"float8_e4m3fn", 1, Kind::kStoredFloat},
+    {"float8_e5m2fnuz", 1, Kind::kStoredFloat},
+    {"float8_e4m3fnuz", 1, Kind::kStoredFloat},
     {"uint16", 2, Kind::kInteger, Sign::kUnsigned},
     {"uint32", 4, Kind::kInteger, Sign::kUnsigned},
     {"uint64", 8, Kind::kInteger, Sign::kUnsigned},
-    {"uint1", 1, Kind::kPart, Sign::kUnsigned},
-    {"uint2", 1, Kind::kPart, Sign::kUnsigned},
-    {"uint3", 1, Kind::kPart, Sign::kUnsigned},
-    {"uint4", 1, Kind::kPart, Sign::kUnsigned},
-    {"uint5", 1, Kind::kPart, Sign::kUnsigned},
-    {"uint6", 1, Kind::kPart, Sign::kUnsigned},
-    {"uint7", 1, Kind::kPart, Sign::kUnsigned},
-    {"int1", 1, Kind::kPart},
-    {"int2", 1, Kind::kPart},
-    {"int3", 1, Kind::kPart},
-    {"int4", 1, Kind::kPart},
-    {"int5", 1, Kind::kPart},
-    {"int6", 1, Kind::kPart},
-    {"int7", 1, Kind::kPart},
-    {"float8_e8m0fnu", 1, Kind::kFloat8, Sign::kUnsigned},
-    {"float4_e2m1fn_x2", 1, Kind::kFloat8},
+    {"uint1", 1, Kind::kSubByteInteger, Sign::kUnsigned},
+    {"uint2", 1, Kind::kSubByteInteger, Sign::kUnsigned},
+    {"uint3", 1, Kind::kSubByteInteger, Sign::kUnsigned},
+    {"uint4", 1, Kind::kSubByteInteger, Sign::kUnsigned},
+    {"uint5", 1, Kind::kSubByteInteger, Sign::kUnsigned},
+    {"uint6", 1, Kind::kSubByteInteger, Sign::kUnsigned},
+    {"uint7", 1, Kind::kSubByteInteger, Sign::kUnsigned},
+    {"int1", 1, Kind::kSubByteInteger},
+    {"int2", 1, Kind::kSubByteInteger},
+    {"int3", 1, Kind::kSubByteInteger},
+    {"int4", 1, Kind::kSubByteInteger},
+    {"int5", 1, Kind::kSubByteInteger},
+    {"int6", 1, Kind::kSubByteInteger},
+    {"int7", 1, Kind::kSubByteInteger},
+    {"float8_e8m0fnu", 1, Kind::kStoredFloat, Sign::kUnsigned},
+    {"float4_e2m1fn_x2", 1, Kind::kStoredFloat},
 }};
 
 const Row& row_of(ScalarType type) { return kRows.at(static_cast<std::size_t>(type)); }
@@ -73,7 +82,7 @@ Kind kind_of(ScalarType type) { return row_of(type).kind; }
 // Returns whether torch only stores the dtype ("barebones"): unsigned integers other than uint8.
 bool is_barebones(ScalarType type) {
   return row_of(type).sign == Sign::kUnsigned && type != ScalarType::kUint8 &&
-         (kind_of(type) == Kind::kInteger || kind_of(type) == Kind::kPart);
+         (kind_of(type) == Kind::kInteger || kind_of(type) == Kind::kSubByteInteger);
 }
 
 Dtype promote_barebones(ScalarType other) {
@@ -114,7 +123,9 @@ std::int64_t elements_in_byte(ScalarType type) {
 }
 
 bool is_integral(ScalarType type) { return kind_of(type) == Kind::kInteger || kind_of(type) == Kind::kBool; }
-bool is_floating(ScalarType type) { return kind_of(type) == Kind::kFloat || kind_of(type) == Kind::kFloat8; }
+bool is_floating(ScalarType type) {
+  return kind_of(type) == Kind::kFloat || kind_of(type) == Kind::kStoredFloat;
+}
 bool is_complex(ScalarType type) { return kind_of(type) == Kind::kComplex; }
 bool is_quantized(ScalarType type) { return kind_of(type) == Kind::kQuantized; }
 

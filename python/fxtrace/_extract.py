@@ -55,7 +55,7 @@ def _kept(model: Any) -> Kept | None:
 
 
 def _model_file(model: Any) -> str | None:
-    """Return the path of the file with the modules and weights, or None; a saved trace has none."""
+    """Return the path of the file with the modules and weights, or None; a saved collection has none."""
     if isinstance(model, Collection):
         return model.path
     if not isinstance(model, (str, os.PathLike)):

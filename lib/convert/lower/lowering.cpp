@@ -14,12 +14,12 @@
 #include "convert/lower/body.h"
 #include "convert/lower/element_bytes.h"
 #include "convert/lower/guard_code.h"
+#include "convert/lower/input_mutations.h"
 #include "convert/lower/module_stacks.h"
 #include "convert/lower/program_symbols.h"
 #include "convert/lower/quantized_calls.h"
 #include "convert/lower/tree_text.h"
 #include "convert/lower/value_strides.h"
-#include "convert/lower/write_removal.h"
 #include "graph/analysis/input_sizes.h"
 #include "operators/operators.h"
 #include "shapes/scalar_type.h"
@@ -89,7 +89,7 @@ class Lowering {
     lower_output();
     finish_inputs();
     add_strides(result_.program.graph);
-    if (options_.functional) remove_writes(result_.program, result_.refusals);
+    if (options_.functional) turn_writes_into_mutations(result_.program, result_.refusals);
     name_symbols(result_, source_, options_);
     lower_guards(result_, source_);
     note_quantized();

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "archive/zip_writer.h"
+#include "convert/write/example_inputs.h"
 #include "convert/write/program_json.h"
-#include "convert/write/saved_tensors.h"
 
 namespace fxtrace {
 namespace {

@@ -55,7 +55,7 @@ CallGraph CallIndex::cut_out(CallId call, const std::function<bool(ValueId)>& is
   const auto own = [&](ValueId value) { return in_program && is_own(source.origin[value.index]); };
   const Boundary boundary = source.sizes.settle(
       operations, [&](const auto& inside) { return boundary_of(*source.graph, inside, source.uses, own); },
-      [&](const Operation& operation) { return hierarchy_.is_callers(operation, call); });
+      [&](const Operation& operation) { return hierarchy_.is_run_by_caller_of(operation, call); });
   std::unordered_map<std::uint32_t, ValueId> numbers;
   const auto number = [&](ValueId value) -> ValueId {
     const ValueId next{static_cast<std::uint32_t>(result.graph.values.size())};

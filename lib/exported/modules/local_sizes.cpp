@@ -136,7 +136,7 @@ std::vector<std::uint32_t> LocalSizes::without(const std::vector<std::uint32_t>&
 }
 
 Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const BoundaryOf& boundary_of,
-                            const IsCallers& is_callers) const {
+                            const IsRunByCaller& is_run_by_caller) const {
   // The exporter may put a check of the caller's sizes among the operations of any call.
   Boundary boundary = boundary_of(operations);
   std::unordered_set<std::uint32_t> others;  // sizes that the caller gives, or that are made of such
@@ -163,7 +163,7 @@ Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const Bounda
   }
 
   const std::vector<std::uint32_t> all = operations;
-  settle(boundary, operations, is_callers);
+  settle(boundary, operations, is_run_by_caller);
   const auto sizes_in = [&](const Boundary& of) {
     return std::ranges::count_if(of.entering, [&](ValueId value) { return is_size(value); });
   };
@@ -175,14 +175,14 @@ Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const Bounda
   });
   if (fewer.empty() || fewer.size() == all.size()) return boundary;
   Boundary other = boundary_of(fewer);
-  settle(other, fewer, is_callers);
+  settle(other, fewer, is_run_by_caller);
   if (sizes_in(other) >= sizes_in(boundary)) return boundary;
   operations = std::move(fewer);
   return other;
 }
 
 void LocalSizes::settle(Boundary& boundary, std::vector<std::uint32_t>& operations,
-                        const IsCallers& is_callers) const {
+                        const IsRunByCaller& is_run_by_caller) const {
   const auto size = [&](ValueId value) { return is_size(value); };
   const bool any =
       std::ranges::any_of(boundary.entering, size) || std::ranges::any_of(boundary.leaving, size);
@@ -208,8 +208,8 @@ void LocalSizes::settle(Boundary& boundary, std::vector<std::uint32_t>& operatio
     }
     if (inside.tells(value)) continue;
     const Operation* maker = find_arithmetic(value);
-    const bool anew =
-        maker != nullptr && ++steps < kMaxSteps && (inside.computes(value, is_made) || !is_callers(*maker));
+    const bool anew = maker != nullptr && ++steps < kMaxSteps &&
+                      (inside.computes(value, is_made) || !is_run_by_caller(*maker));
     if (!anew) {
       entering.push_back(value);
       continue;

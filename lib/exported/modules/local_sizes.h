@@ -38,11 +38,12 @@ class LocalSizes {
   //   that the caller knows;
   // - leaves out entering sizes that follow from the sizes of entering tensors (find_source()), and leaving
   //   sizes that can be computed outside.
-  // A size computed by an operation for which is_callers() holds enters, unless it can be computed inside.
+  // A size computed by an operation for which is_run_by_caller() holds enters, unless it can be computed
+  // inside.
   using BoundaryOf = std::function<Boundary(const std::vector<std::uint32_t>&)>;
-  using IsCallers = std::function<bool(const Operation&)>;
+  using IsRunByCaller = std::function<bool(const Operation&)>;
   Boundary settle(std::vector<std::uint32_t>& operations, const BoundaryOf& boundary_of,
-                  const IsCallers& is_callers) const;
+                  const IsRunByCaller& is_run_by_caller) const;
 
   bool is_size(ValueId value) const;
   // Returns the operation without effects that makes the size, from a tensor or from other sizes; null for
@@ -55,7 +56,8 @@ class LocalSizes {
 
  private:
   class Side;
-  void settle(Boundary& boundary, std::vector<std::uint32_t>& operations, const IsCallers& is_callers) const;
+  void settle(Boundary& boundary, std::vector<std::uint32_t>& operations,
+              const IsRunByCaller& is_run_by_caller) const;
   const Operation* find_arithmetic(ValueId value) const;
   bool is_arithmetic(const Operation& operation) const;
   std::vector<std::uint32_t> without(const std::vector<std::uint32_t>& operations,

@@ -524,7 +524,9 @@ class ModuleGraphBuilder {
     const Operation& first = env.graph.operations[all.front()];
     const Boundary boundary = env.sizes.settle(
         operations, [&](const auto& inside) { return boundary_of(env.graph, inside, env.uses, is_own); },
-        [&](const Operation& operation) { return program_.hierarchy().is_callers(operation, leaf); });
+        [&](const Operation& operation) {
+          return program_.hierarchy().is_run_by_caller_of(operation, leaf);
+        });
     auto source = calling_frame(first.stack_trace, calls_[leaf].depth, calls_[first.call].depth + 1);
     if (!source) source = innermost_frame(first.stack_trace);
 

@@ -34,9 +34,9 @@
 //
 // call_of() returns call 1 for the first and call 2 for the second, both with the root's call as parent.  In
 // finish(), enc.w and dec.w have the same tensor number, the types are equal, and the two calls may be of one
-// module.  So modules() is "" (0), "enc" (1) and "dec" (2, an alias of 1, assumed), and both calls have
-// module
-// 1.  With strict=True the stacks have the items "11,enc,Block" and "11,dec,Block", so the sharing is known.
+// module.  So modules() is "" (0), "enc" (1) and "dec" (2, an alias of 1, assumed), and `module` of both
+// calls is 1.  With strict=True the stacks have the items "11,enc,Block" and "11,dec,Block", so the sharing
+// is known.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,8 @@ class Hierarchy {
   // Declares a path that the program lists, in registration order.  Called before finish(), as call_of() is.
   void declare(std::string_view path);
   // Returns the innermost call of a stack "key,path,type;key,path,type"; nothing when no module runs.  Throws
-  // Error(kInput) for a malformed stack.  The text must outlive the next call.
+  // Error(kInput) for a malformed stack.  The text must live until
+  // call_of() has been called again.
   std::optional<CallId> call_of(std::string_view stack);
 
   // A parameter, buffer or other tensor.
@@ -99,8 +100,8 @@ class Hierarchy {
 
   // Returns the innermost call that contains both.
   CallId common_call(CallId a, CallId b) const;
-  // Returns whether the operation is run by the forward of a call that contains `call`.
-  bool is_callers(const Operation& operation, CallId call) const;
+  // Returns whether the operation is run by the forward of a call around `call`, not by `call` itself.
+  bool is_run_by_caller_of(const Operation& operation, CallId call) const;
 
  private:
   struct Entry {

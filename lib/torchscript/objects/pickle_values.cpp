@@ -223,7 +223,7 @@ void PickleValues::get(std::uint64_t index) {
 
 // --- limits and errors ---
 
-void PickleValues::reserve(std::size_t count) { spend(kSizeOfValue * count); }
+void PickleValues::charge(std::size_t count) { spend(kSizeOfValue * count); }
 
 void PickleValues::other(unsigned char opcode) {
   throw input_error("its pickle has opcode " + std::to_string(opcode) + ", which TorchScript does not write");

@@ -90,7 +90,7 @@ class PickleValues : PickleOpcodes<PickleValues, PickledValue> {
   void put(std::uint64_t index);
   void get(std::uint64_t index);
   static void accept_protocol(std::uint64_t) {}
-  void reserve(std::size_t count);
+  void charge(std::size_t count);
   [[noreturn]] static void other(unsigned char opcode);
   [[noreturn]] static Entry missing();
   [[noreturn]] static void end_in_value();

@@ -14,7 +14,7 @@
 // 5. `named` is true exactly for inputs that --concrete or --input-names mention.  A caller passes these, so
 //    a front end may take an Optional input that is named for not None.
 // 6. All names in both options are checked when an InputChoice is made, so decide() never sees an unknown
-// one.
+//    one.
 //
 // Example: forward(ids, mask: Optional[Tensor] = None, training: bool = True), with --concrete training=false
 // --input-names ids:

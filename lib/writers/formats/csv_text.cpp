@@ -9,8 +9,7 @@ namespace {
 
 // Puts an apostrophe in front of each character that may begin a formula: at the start, and behind characters
 // that spreadsheets may take for the end of a cell.  A comma needs none, as its cell is quoted; tabs are
-// escaped.
-// + and - with spaces around them, as in sums, are left.
+// escaped.  + and - with spaces around them, as in sums, are left.
 std::string harmless(std::string_view text) {
   std::string result;
   char separator = ';';

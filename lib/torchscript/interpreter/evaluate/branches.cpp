@@ -113,7 +113,7 @@ bool Branches::assume(const IrNode* node, const Value& condition) {
   const auto circuit = short_circuit(node);
   if (!circuit) return false;
   const auto result = required(node->output());
-  const bool known = find_proxy(condition) != nullptr;  // else join_conditions() did not compute it
+  const bool known = find_proxy(condition) != nullptr;  // a condition that was not computed has none
   if (known && result && *result == circuit->is_and) {
     // `assert a and b`: both must hold.  `if a or b: raise`: neither may.
     strategy().assume(node, condition, circuit->is_and);

@@ -67,7 +67,7 @@ bool GraphBranches::join_conditions(const IrNode* node, const Value& condition, 
 
 // The nodes that compute b are only looked at, and undone: b may never run.
 bool GraphBranches::leave_out(const IrNode* node, const Value& condition, bool is_and) {
-  recording_.conditions.forget_left_out(node->output());
+  recording_.conditions.forget_uncomputed(node->output());
   std::optional<Expression> first = recording_.conditions.find_expression(node->input(0), condition);
   if (!first) return false;
   const IrBlock& rest = *node->blocks()[is_and ? 0 : 1];
@@ -86,7 +86,7 @@ bool GraphBranches::leave_out(const IrNode* node, const Value& condition, bool i
   }
   if (!second) return false;
   std::vector<Expression> halves{*std::move(first), *std::move(second)};
-  recording_.conditions.leave_out(
+  recording_.conditions.note_uncomputed(
       node->output(), is_and ? Expression::all(std::move(halves)) : Expression::any(std::move(halves)));
   return true;
 }

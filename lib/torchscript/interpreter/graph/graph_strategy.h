@@ -39,7 +39,7 @@ class GraphStrategy final : public BasicStrategy {
   Value attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) override;
   void set_attribute(const AttributePlace& place, const Value& value, const IrNode* node) override;
   void note_name(const IrValue* name, const IrValue* of) override {
-    recording_.conditions.leave_out_as(name, of);
+    recording_.conditions.note_uncomputed_as(name, of);
   }
   void assume(const IrNode* node, const Value& condition, bool holds) override {
     recording_.conditions.assume(node, condition, holds);

@@ -80,17 +80,17 @@ std::optional<Expression> Conditions::find_expression(const IrValue* name, const
     });
     return over_inputs && !is_state ? std::optional(std::move(expression)) : std::nullopt;
   }
-  const auto found = left_out_.find(name);
-  return found == left_out_.end() ? std::nullopt : std::optional(found->second);
+  const auto found = uncomputed_.find(name);
+  return found == uncomputed_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void Conditions::leave_out(const IrValue* name, Expression expression) {
-  left_out_.insert_or_assign(name, std::move(expression));
+void Conditions::note_uncomputed(const IrValue* name, Expression expression) {
+  uncomputed_.insert_or_assign(name, std::move(expression));
 }
 
-void Conditions::leave_out_as(const IrValue* name, const IrValue* other) {
-  const auto left_out = left_out_.find(other);
-  if (left_out != left_out_.end()) leave_out(name, Expression(left_out->second));
+void Conditions::note_uncomputed_as(const IrValue* name, const IrValue* other) {
+  const auto found = uncomputed_.find(other);
+  if (found != uncomputed_.end()) note_uncomputed(name, Expression(found->second));
 }
 
 std::string Conditions::key_of(const Value& condition, bool& opposite) const {

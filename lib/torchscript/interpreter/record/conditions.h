@@ -60,15 +60,16 @@ class Conditions {
   void set_assumed(Assumed assumed) { assumed_ = std::move(assumed); }
 
   // Returns the condition as a Python expression over the inputs, also for an operand of `and` or `or` that
-  // was not computed (see leave_out()).  Absent where the inputs alone do not tell: it depends on a module, a
-  // parameter, a random number, or a value that is assigned or written in place, or the expression would be
-  // too long.  Absent also within a body of control flow, which may not run.
+  // was not computed (see note_uncomputed()).  Absent where the inputs alone do not tell: it depends on a
+  // module, a parameter, a random number, or a value that is assigned or written in place, or the expression
+  // would be too long.  Absent also within a body of control flow, which may not run.
   std::optional<Expression> find_expression(const IrValue* name, const Value& condition) const;
-  // Notes the expression of a value that was not computed.
-  void leave_out(const IrValue* name, Expression expression);
-  void leave_out_as(const IrValue* name,
-                    const IrValue* other);  // gives `name` the expression of `other`, if it has one
-  void forget_left_out(const IrValue* name) { left_out_.erase(name); }
+  // Notes the expression of a value that was not computed: `a and b` of two conditions on inputs makes no
+  // node.
+  void note_uncomputed(const IrValue* name, Expression expression);
+  // Gives `name` the expression of `other`, if that was not computed.
+  void note_uncomputed_as(const IrValue* name, const IrValue* other);
+  void forget_uncomputed(const IrValue* name) { uncomputed_.erase(name); }
 
   // Returns whether the condition is `x is None`, which torch's control flow cannot take: no operand may be
   // None.
@@ -94,7 +95,7 @@ class Conditions {
   GraphTracer& tracer_;
   Assumed assumed_;  // by key_of()
   std::unordered_map<const IrValue*, Expression>
-      left_out_;                                           // expressions of conditions that were not computed
+      uncomputed_;                                         // expressions of conditions that were not computed
   std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder
 };
 

@@ -1,4 +1,4 @@
-#include "convert/write/saved_tensors.h"
+#include "convert/write/example_inputs.h"
 
 #include <algorithm>
 #include <array>

@@ -16,10 +16,10 @@
 namespace fxtrace {
 
 // The parameters and buffers of all programs, each name once.
-class WeightFile {
+class SafetensorsFile {
  public:
   // `programs` must outlive this.
-  explicit WeightFile(const std::vector<ProgramRecords>& programs);
+  explicit SafetensorsFile(const std::vector<ProgramRecords>& programs);
 
   // Returns the tensors that the format cannot express; if there are any, the file must not be written.
   const std::vector<Refusal>& refusals() const { return refusals_; }

@@ -1,4 +1,4 @@
-#include "convert/write/weight_file.h"
+#include "convert/write/safetensors_file.h"
 
 #include <algorithm>
 #include <array>
@@ -108,7 +108,7 @@ void write_elements(const WrittenTensor& tensor, const RecordBytes& bytes, const
 
 }  // namespace
 
-WeightFile::WeightFile(const std::vector<ProgramRecords>& programs) {
+SafetensorsFile::SafetensorsFile(const std::vector<ProgramRecords>& programs) {
   std::map<std::string_view, const WrittenTensor*> names;
   std::map<decltype(std::declval<WrittenTensor>().place()), const WrittenTensor*> places;
   for (const ProgramRecords& program : programs) {
@@ -133,11 +133,11 @@ WeightFile::WeightFile(const std::vector<ProgramRecords>& programs) {
                            [](const WrittenTensor* tensor) { return item_size(*tensor); });
 }
 
-void WeightFile::refuse(const WrittenTensor& tensor, std::string why) {
+void SafetensorsFile::refuse(const WrittenTensor& tensor, std::string why) {
   refusals_.push_back({.what = tensor.name, .why = std::move(why), .help = "weights in the program"});
 }
 
-void WeightFile::look_at(const WrittenTensor& tensor) {
+void SafetensorsFile::look_at(const WrittenTensor& tensor) {
   if (find_type(tensor) == nullptr) return refuse(tensor, "safetensors cannot store " + tensor.dtype);
   if (tensor.name == "__metadata__") return refuse(tensor, "safetensors reserves the name");
   const bool is_tensor = tensor.stride.size() == tensor.shape.size() &&
@@ -148,7 +148,7 @@ void WeightFile::look_at(const WrittenTensor& tensor) {
     refuse(tensor, "several of its elements share memory");
 }
 
-void WeightFile::write(const Program& model, const ModelFile& file, std::ostream& out) const {
+void SafetensorsFile::write(const Program& model, const ModelFile& file, std::ostream& out) const {
   std::map<std::string, std::string> metadata{{"format", "pt"}};
   for (const auto& [tensor, first] : tied_) metadata[tensor->name] = first->name;
   std::ostringstream text;

@@ -1,4 +1,4 @@
-// Resource limits of this process.
+// Sets a resource limit of this process.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "convert/lower/write_removal.h"
+#include "convert/lower/input_mutations.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,9 +14,9 @@
 namespace fxtrace {
 namespace {
 
-class WriteRemoval {
+class InputMutations {
  public:
-  WriteRemoval(WrittenProgram& program, std::vector<Refusal>& refusals)
+  InputMutations(WrittenProgram& program, std::vector<Refusal>& refusals)
       : program_(program), refusals_(refusals) {}
 
   void run() {
@@ -104,8 +104,8 @@ class WriteRemoval {
 
 }  // namespace
 
-void remove_writes(WrittenProgram& program, std::vector<Refusal>& refusals) {
-  WriteRemoval(program, refusals).run();
+void turn_writes_into_mutations(WrittenProgram& program, std::vector<Refusal>& refusals) {
+  InputMutations(program, refusals).run();
 }
 
 }  // namespace fxtrace
