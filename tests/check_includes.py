@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that a room links what it includes and nothing else, that links go down the rows that docs/contributing/architecture.md draws,
+"""Checks that a library links what it includes and nothing else, that links go down the rows that docs/contributing/architecture.md draws,
 that LibTorch stays where it belongs, that every source file is built, that files named in comments and docs exist, that
 classes, functions and code on the pages for contributors are those of the sources, that no two files of lib/ and app/ have
 one name, and that a pass has the name of its file.
@@ -27,7 +27,7 @@ OTHERS = {
     "zlib.h": "ZLIB::ZLIB",
     "seccomp.h": "fxtrace::libseccomp",
 }
-# Rooms whose folders are layers, from the bottom: each includes files of its own and of those before it.  "" is the room's own
+# Libraries whose folders are layers, from the bottom: each includes files of its own and of those before it.  "" is the library's own
 # folder, which stands above the others where it is not named; folders with "|" between them stand beside each other.
 LAYERS = {
     "compare": ["pairing"],
@@ -50,25 +50,25 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def links(root):
-    """What the CMakeLists.txt of each room links, by the room's folder."""
+    """What the CMakeLists.txt of each library links, by the library's folder."""
     lists = [*root.glob("lib/*/**/CMakeLists.txt"), *root.glob("app/CMakeLists.txt")]
     texts = {path.parent: re.sub("#.*", "", path.read_text(encoding="utf-8")) for path in sorted(lists)}
-    return {room: set(re.findall(r"\w+::\w+", text)) - {f"fxtrace::{room.name}"} for room, text in texts.items()}
+    return {library: set(re.findall(r"\w+::\w+", text)) - {f"fxtrace::{library.name}"} for library, text in texts.items()}
 
 
-def room_of(folder, rooms):
-    """The room whose folder this is, or is in; None for a folder of no room."""
-    return next((place for place in [folder, *folder.parents] if place in rooms), None)
+def library_of(folder, libraries):
+    """The library whose folder this is, or is in; None for a folder of no library."""
+    return next((place for place in [folder, *folder.parents] if place in libraries), None)
 
 
 def problems(root):
     """Yields "file:line: text" for every include under `root` that breaks a rule, and links that nothing asks for."""
     linked = links(root)
-    names = {room.name for room in linked}
-    for room, targets in linked.items():
+    names = {library.name for library in linked}
+    for library, targets in linked.items():
         unused = targets & {*OTHERS.values(), *(f"fxtrace::{name}" for name in names)}
-        for path in sorted(room.glob("**/*")):
-            if path.suffix not in {".h", ".cpp"} or room_of(path.parent, linked) != room:
+        for path in sorted(library.glob("**/*")):
+            if path.suffix not in {".h", ".cpp"} or library_of(path.parent, linked) != library:
                 continue
             text = path.read_text(encoding="utf-8")
             if path.suffix == ".h" and "#pragma once" not in text:
@@ -79,59 +79,59 @@ def problems(root):
                     continue
                 place = f"{path.relative_to(root)}:{number}"
                 quoted, name = match[1] == '"', match[2]
-                target_room = room_of((root / "lib" / name).parent, linked) if quoted else None
-                target = target_room.name if target_room else name.split("/")[0]
+                target_library = library_of((root / "lib" / name).parent, linked) if quoted else None
+                target = target_library.name if target_library else name.split("/")[0]
                 needed = f"fxtrace::{target}" if quoted and target != TABLES else next((OTHERS[start] for start in OTHERS if name.startswith(start)), None)
                 unused.discard(needed)
                 if LIBTORCH.match(name):
-                    if room.name not in WITH_LIBTORCH:
-                        yield f"{place}: {room.name} includes LibTorch's {name}"
+                    if library.name not in WITH_LIBTORCH:
+                        yield f"{place}: {library.name} includes LibTorch's {name}"
                     elif quoted:
                         yield f"{place}: {name} is not ours: include it with <>"
                 elif quoted and (target not in {*names, TABLES} or "/" not in name):
                     yield f'{place}: "{name}" is not a path from the root of lib/ or of the project'
                 elif quoted and not (root / "lib" / name).exists() and not (root / name).exists():
                     yield f'{place}: "{name}" does not exist'
-                elif target == PLUGIN != room.name:
-                    if room.name not in PLUGIN_USERS or name != PLUGIN_INTERFACE:
-                        yield f"{place}: {room.name} may not include {name}"
-                elif needed and target != room.name and needed not in targets:
-                    yield f"{place}: {room.name} does not link {needed}"
+                elif target == PLUGIN != library.name:
+                    if library.name not in PLUGIN_USERS or name != PLUGIN_INTERFACE:
+                        yield f"{place}: {library.name} may not include {name}"
+                elif needed and target != library.name and needed not in targets:
+                    yield f"{place}: {library.name} does not link {needed}"
         for target in sorted(unused):
-            yield f"{room.relative_to(root)}/CMakeLists.txt: {target} is linked, and nothing of it is included"
+            yield f"{library.relative_to(root)}/CMakeLists.txt: {target} is linked, and nothing of it is included"
 
 
 def upward(root):
     """Yields includes of a layer that stands above."""
-    rooms = links(root)
+    libraries = links(root)
     for name, layers in LAYERS.items():
-        room = root / "lib" / name
+        library = root / "lib" / name
         height = {folder: place for place, layer in enumerate(layers) for folder in layer.split("|")}
 
         def height_of(folder):
-            return height.get(folder.relative_to(room).as_posix().removeprefix("."), len(layers))
+            return height.get(folder.relative_to(library).as_posix().removeprefix("."), len(layers))
 
-        for path in sorted([*room.glob("**/*.h"), *room.glob("**/*.cpp")]):
-            if room_of(path.parent, rooms) != room:
+        for path in sorted([*library.glob("**/*.h"), *library.glob("**/*.cpp")]):
+            if library_of(path.parent, libraries) != library:
                 continue
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 match = re.match(r'#include "([\w/]+)/\w+\.\w+"', line)
                 included = root / "lib" / match[1] if match else None
-                if match and room_of(included, rooms) == room and height_of(included) > height_of(path.parent):
+                if match and library_of(included, libraries) == library and height_of(included) > height_of(path.parent):
                     yield f"{path.relative_to(root)}:{number}: {path.parent.name} stands below what it includes"
 
 
 def not_as_drawn(root):
-    """Yields rooms that docs/contributing/architecture.md does not draw, and links that do not go to a lower row of its drawing."""
+    """Yields libraries that docs/contributing/architecture.md does not draw, and links that do not go to a lower row of its drawing."""
     page = (root / "docs" / "contributing" / "architecture.md").read_text(encoding="utf-8")
-    rows = re.split(r"\n ─+.*\n", re.search(r"^Each room .*?^```\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[1])
+    rows = re.split(r"\n ─+.*\n", re.search(r"^Each library .*?^```\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[1])
     row_of = {name: row for row, text in enumerate(rows) for name in re.findall(r"(?:^|[│┊]) (\w+)", text, re.MULTILINE)}
     linked = links(root)
-    yield from (f"docs/contributing/architecture.md: {room.name} is not drawn" for room in linked if room.name not in row_of)
-    for room, targets in linked.items():
+    yield from (f"docs/contributing/architecture.md: {library.name} is not drawn" for library in linked if library.name not in row_of)
+    for library, targets in linked.items():
         for target in sorted(name.removeprefix("fxtrace::") for name in targets):
-            if row_of.get(target, len(rows)) <= row_of.get(room.name, -1):
-                yield f"docs/contributing/architecture.md: {room.name} links {target}, which is not drawn below it"
+            if row_of.get(target, len(rows)) <= row_of.get(library.name, -1):
+                yield f"docs/contributing/architecture.md: {library.name} links {target}, which is not drawn below it"
 
 
 def not_built(root):
@@ -245,10 +245,10 @@ def all_problems(root):
 
 
 def self_test():
-    rooms = ("support", "graph", "passes", "trace", "execute")
-    files = {f"lib/{room}/README.md": "# See gone.h\n" if room == "trace" else "#\n" for room in rooms} | {
+    libraries = ("support", "graph", "passes", "trace", "execute")
+    files = {f"lib/{library}/README.md": "# See gone.h\n" if library == "trace" else "#\n" for library in libraries} | {
         "lib/fxtrace/README.md": "#\n" * (MOST_LINES + 1),
-        "docs/contributing/architecture.md": "Each room stands on those below it:\n\n```\n app   all │ fxtrace\n ────\n graph  nodes │ execute\n"
+        "docs/contributing/architecture.md": "Each library stands on those below it:\n\n```\n app   all │ fxtrace\n ────\n graph  nodes │ execute\n"
         "               graph_like\n ────\n support\n ────\n trace\n```\n",
         "lib/support/CMakeLists.txt": "fxtrace_library(support SOURCES)",
         "lib/support/error.h": "#pragma once\n#include <string>\nclass Error;\nvoid raise(Error);\n",
