@@ -36,9 +36,10 @@ Results convolve(const RuleArguments& args, bool transposed) {
     require_rank(bias, {1}, "bias");
     require_equal(args.dimensions, bias.sizes[0], transposed ? weight.sizes[1] * groups : weight.sizes[0],
                   "size of bias and output channels of weight");
-    // Some kernels of transposed convolutions convert a bias of another dtype, by the size of the input.
-    if (!transposed || count == 3)
-      require_same_dtype(input.dtype, bias.dtype, {first_argument(args), "bias"});
+    // Kernels for integers convert a bias of another dtype, and so do some of transposed convolutions, by the
+    // size of the input.
+    const bool is_kept = input.dtype && is_floating(*input.dtype) && (!transposed || count == 3);
+    if (is_kept) require_same_dtype(input.dtype, bias.dtype, {first_argument(args), "bias"});
   }
 
   const bool mode = args.is_given("padding") && args.value("padding").get_if<std::string>() != nullptr;

@@ -216,8 +216,10 @@ Results from_file(const RuleArguments& args) {
 }
 
 Results multinomial(const RuleArguments& args) {
-  Sizes sizes = args.tensor("self").sizes;
-  if (sizes.empty()) throw CannotTell{};
+  const TensorInfo& self = args.tensor("self");
+  require_rank(self, {1, 2}, "self");
+  require(args.dimensions, Relation::kGreater, args.size("num_samples"), 0, "num_samples");
+  Sizes sizes = self.sizes;
   sizes.back() = args.size("num_samples");
   return make(std::move(sizes), ScalarType::kInt64);
 }

@@ -21,22 +21,42 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 // ---- Einstein sums ----
 
+// Checks the dimensions of an operand against its letters.
+void require_operand(const TensorInfo& operand, const std::string& labels, const ShapeEnv& dimensions) {
+  const std::size_t ellipses = static_cast<std::size_t>(std::ranges::count(labels, '.'));
+  if (ellipses > 1) throw CannotTell{};
+  const std::size_t letters = labels.size() - ellipses;
+  if (ellipses == 0 ? operand.sizes.size() != letters : operand.sizes.size() < letters) {
+    throw Raises{"an operand has " + std::to_string(operand.dim()) + " dimensions, expected " +
+                 std::to_string(letters) + (ellipses == 0 ? "" : " or more") +
+                 " for the letters of the equation"};
+  }
+  if (ellipses == 1) return;
+  for (std::size_t i = 0; i < letters; ++i) {
+    const std::size_t first = labels.find(labels[i]);
+    require_equal(dimensions, operand.sizes[first], operand.sizes[i], "sizes of a letter that occurs twice");
+  }
+}
+
 Results einsum(const RuleArguments& args) {
   const Equation equation = parse_equation(args.text("equation"));
   const std::vector<TensorInfo> tensors = args.tensors("tensors");
-  if (equation.operands.size() != tensors.size()) throw CannotTell{};
+  if (equation.operands.size() != tensors.size()) {
+    throw Raises{"tensors has length " + std::to_string(tensors.size()) + ", expected " +
+                 std::to_string(equation.operands.size())};
+  }
   std::map<char, SymInt> letters;
   std::map<char, int> uses;
   Sizes ellipsis;
-  Dtype dtype;
+  Dtype dtype = tensors.empty() ? Dtype() : tensors[0].dtype;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::string& labels = equation.operands[i];
     const Sizes& sizes = tensors[i].sizes;
-    dtype = either(dtype, tensors[i].dtype);
+    require_operand(tensors[i], labels, args.dimensions);
+    if (tensors[i].dtype != dtype) dtype.reset();  // promoted, or refused where a sum is a matrix product
     std::size_t next = 0;
     for (const char label : labels) {
       if (label == '.') {
-        if (sizes.size() + 1 < labels.size()) throw CannotTell{};
         const std::size_t count = sizes.size() + 1 - labels.size();
         ellipsis = broadcast(ellipsis, slice_of(sizes, next, next + count), args.dimensions);
         next += count;
@@ -61,7 +81,8 @@ Results einsum(const RuleArguments& args) {
       sizes = concatenated(std::move(sizes), ellipsis);
     } else {
       const auto size = letters.find(label);
-      if (size == letters.end()) throw CannotTell{};
+      if (size == letters.end() || std::ranges::count(result, label) > 1)
+        throw Raises{"the result of the equation has a letter that no operand has, or has one twice"};
       sizes.push_back(size->second);
     }
   }

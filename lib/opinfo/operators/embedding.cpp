@@ -12,34 +12,19 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 Results embedding(const RuleArguments& args) {
   const TensorInfo &weight = args.tensor("weight"), &indices = args.tensor("indices");
   require_rank(weight, {2}, "weight");
-  if (indices.dtype && *indices.dtype != ScalarType::kInt64 && *indices.dtype != ScalarType::kInt32) {
-    throw Raises{"indices is " + dtype_name(*indices.dtype) + ", expected int64 or int32"};
-  }
+  require_index(args, "indices");
   return make(concatenated(indices.sizes, {weight.sizes[1]}), weight.dtype);
 }
 
 Results embedding_bag(const RuleArguments& args) {
   const TensorInfo &weight = args.tensor("weight"), &offsets = args.tensor("offsets");
-  const Dtype indices = args.tensor("indices").dtype;
-  if (indices && *indices != ScalarType::kInt64 && *indices != ScalarType::kInt32) {
-    throw Raises{"indices is " + dtype_name(*indices) + ", expected int64 or int32"};
-  }
+  const Dtype positions = promoted(args, {"indices", "offsets"});
+  if (positions && *positions != ScalarType::kInt64 && *positions != ScalarType::kInt32)
+    throw Raises{"indices and offsets have the common dtype " + dtype_name(*positions) +
+                 ", expected int64 or int32"};
   if (weight.dim() != 2 || offsets.dim() != 1) throw CannotTell{};
   const SymInt bags = offsets.sizes[0] - (args.flag("include_last_offset") ? 1 : 0);
   return first_only(args, tensor_of({bags, weight.sizes[1]}, weight.dtype));
-}
-
-void check_integer(const RuleArguments& args, std::string_view name) {
-  const TensorInfo* info = find_tensor(args, name);
-  if (info != nullptr && info->dtype && *info->dtype != ScalarType::kInt64 &&
-      *info->dtype != ScalarType::kInt32) {
-    throw Raises{std::string(name) + " is " + dtype_name(*info->dtype) + ", expected int64 or int32"};
-  }
-}
-
-void check_indices(const RuleArguments& args) {
-  check_integer(args, "indices");
-  check_integer(args, "offsets");
 }
 
 constexpr OperatorRow kEmbeddingRows[] = {
@@ -53,7 +38,7 @@ constexpr OperatorRow kEmbeddingRows[] = {
       .shape = embedding,
       .batch = {.rule = &BatchRules::embedding, .argument = "indices"},
       .example = {ExampleForm::kIndices}}},
-    {"embedding_bag", {.traits = kNoMacs, .shape = embedding_bag, .check = check_indices}},
+    {"embedding_bag", {.traits = kNoMacs, .shape = embedding_bag}},
     {"embedding_renorm", {.traits = kNoMacs, .shape = like_first}},
 };
 

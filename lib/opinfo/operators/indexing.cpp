@@ -97,9 +97,8 @@ Results index_select(const RuleArguments& args) {
   const TensorInfo& positions = args.tensor("index");
   require_rank(positions, {0, 1}, "index");
   require_index(args, "index");
-  if (!self.sizes.empty()) {
-    self.sizes[dim_index(args.number("dim"), self)] = product(positions.sizes);
-  }
+  const auto dim = static_cast<std::size_t>(normalize_dim(args.number("dim"), self.dim()));
+  if (!self.sizes.empty()) self.sizes[dim] = product(positions.sizes);
   return make(std::move(self));
 }
 

@@ -94,6 +94,11 @@ Results input_shaped_loss(const RuleArguments& args) {
   return loss(args, args.tensor("self").sizes, loss_dtype_of(args));
 }
 
+Results binary_cross_entropy(const RuleArguments& args) {
+  broadcast_of(args, {"self", "target", "weight"});
+  return input_shaped_loss(args);
+}
+
 Results target_shaped_loss(const RuleArguments& args) {
   return composed_loss(args, args.tensor("target").sizes, loss_dtype_of(args));
 }
@@ -259,7 +264,7 @@ constexpr OperatorRow kLossesRows[] = {
     {"_cudnn_ctc_loss _use_cudnn_ctc_loss _use_miopen_ctc_loss miopen_ctc_loss "
      "multilabel_margin_loss_forward",
      {.traits = kNoMacs}},
-    {"binary_cross_entropy", {.traits = kNoMacs, .shape = input_shaped_loss, .batch = kLoss}},
+    {"binary_cross_entropy", {.traits = kNoMacs, .shape = binary_cross_entropy, .batch = kLoss}},
     {"binary_cross_entropy_with_logits",
      {.traits = kNoMacs, .shape = target_shaped_loss, .check = check_logits_loss, .batch = kLoss}},
     {"cosine_embedding_loss", {.traits = kNoMacs, .shape = cosine_embedding_loss}},

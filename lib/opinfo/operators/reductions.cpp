@@ -270,7 +270,11 @@ Results with_positions(const RuleArguments& args) {
   return two(self.sizes, self.dtype, ScalarType::kInt64);
 }
 
-Results positions(const RuleArguments& args) { return make(first_tensor(args).sizes, ScalarType::kInt64); }
+Results positions(const RuleArguments& args) {
+  const TensorInfo& self = first_tensor(args);
+  normalize_dim(args.number("dim"), self.dim());
+  return make(self.sizes, ScalarType::kInt64);
+}
 
 Results topk(const RuleArguments& args) {
   TensorInfo self = first_tensor(args);
@@ -285,17 +289,21 @@ Results topk(const RuleArguments& args) {
 Results diff(const RuleArguments& args) {
   TensorInfo self = first_tensor(args);
   require_least_rank(self, 1, "self");
+  require(args.dimensions, Relation::kGreaterEqual, args.size("n"), 0, "n");
   if (is_number(args.size("n"), 0)) return make(std::move(self));
   const std::size_t dim = dim_index(args.number("dim"), self);
-  const Dtype dtype = self.dtype;
   for (const std::string_view name : {"prepend", "append"}) {
     if (!args.is_given(name)) continue;
     const TensorInfo& other = args.tensor(name);
     require_rank(other, {self.dim()}, name);
+    for (std::size_t i = 0; i < self.sizes.size(); ++i) {
+      if (i != dim)
+        require_equal_size(args.dimensions, other.sizes[i], self.sizes[i], {name, first_argument(args)}, i);
+    }
     self.sizes[dim] = self.sizes[dim] + other.sizes[dim];
   }
   self.sizes[dim] = max(self.sizes[dim] - args.size("n"), 0);
-  return make(std::move(self.sizes), dtype);
+  return make(std::move(self.sizes), promoted(args, {first_argument(args), "prepend", "append"}));
 }
 
 Results histogram_counts(const RuleArguments& args) {

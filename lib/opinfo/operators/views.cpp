@@ -35,7 +35,10 @@ Sizes completed(const Sizes& sizes, Sizes asked, ShapeEnv& dimensions) {
   };
   std::optional<std::size_t> open;
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    if (asked[i].is_number() && is_number(asked[i], -1)) open = i;
+    require(dimensions, Relation::kGreaterEqual, asked[i], -1, "a size of the result");
+    if (!is_number(asked[i], -1)) continue;
+    if (open) throw Raises{"two sizes of the result are -1, expected at most one"};
+    open = i;
   }
   if (!open) {
     // If the numbers of elements are equal for all values of the dimensions, no size is -1.
