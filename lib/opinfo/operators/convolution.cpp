@@ -31,18 +31,18 @@ Results convolve(const RuleArguments& args, bool transposed) {
   const SymInt channels = transposed ? weight.sizes[0] : weight.sizes[1] * groups;
   require_equal(args.dimensions, input.sizes[batch], channels, "channels", {first_argument(args), "weight"});
 
+  const bool mode = args.is_given("padding") && args.value("padding").get_if<std::string>() != nullptr;
+  const std::string_view name = without_namespace(args.name());
   if (args.is_tensor("bias")) {
     const TensorInfo& bias = args.tensor("bias");
     require_rank(bias, {1}, "bias");
     require_equal(args.dimensions, bias.sizes[0], transposed ? weight.sizes[1] * groups : weight.sizes[0],
                   "size of bias and output channels of weight");
-    // Kernels for integers convert a bias of another dtype, and so do some of transposed convolutions, by the
-    // size of the input.
-    const bool is_kept = input.dtype && is_floating(*input.dtype) && (!transposed || count == 3);
-    if (is_kept) require_same_dtype(input.dtype, bias.dtype, {first_argument(args), "bias"});
+    // Behind the other operators, some kernels convert the bias.
+    if (!mode && (name == "conv1d" || name == "conv2d" || name == "conv3d"))
+      require_same_dtype(input.dtype, bias.dtype, {first_argument(args), "bias"});
   }
 
-  const bool mode = args.is_given("padding") && args.value("padding").get_if<std::string>() != nullptr;
   const bool same = mode && args.text("padding") == "same";
   if (mode && !same && args.text("padding") != "valid")
     throw Raises{"padding is " + python_text_literal(args.text("padding")) + ", expected 'same' or 'valid'"};

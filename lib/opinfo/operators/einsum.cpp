@@ -23,16 +23,13 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 // Checks the dimensions of an operand against its letters.
 void require_operand(const TensorInfo& operand, const std::string& labels, const ShapeEnv& dimensions) {
-  const std::size_t ellipses = static_cast<std::size_t>(std::ranges::count(labels, '.'));
+  const auto ellipses = std::ranges::count(labels, '.');
   if (ellipses > 1) throw CannotTell{};
-  const std::size_t letters = labels.size() - ellipses;
-  if (ellipses == 0 ? operand.sizes.size() != letters : operand.sizes.size() < letters) {
-    throw Raises{"an operand has " + std::to_string(operand.dim()) + " dimensions, expected " +
-                 std::to_string(letters) + (ellipses == 0 ? "" : " or more") +
-                 " for the letters of the equation"};
-  }
-  if (ellipses == 1) return;
-  for (std::size_t i = 0; i < letters; ++i) {
+  if (ellipses == 1)
+    return require_least_rank(operand, static_cast<std::int64_t>(labels.size()) - 1,
+                              "operand of the equation");
+  require_rank(operand, {static_cast<std::int64_t>(labels.size())}, "operand of the equation");
+  for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::size_t first = labels.find(labels[i]);
     require_equal(dimensions, operand.sizes[first], operand.sizes[i], "sizes of a letter that occurs twice");
   }
