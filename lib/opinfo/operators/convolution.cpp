@@ -56,19 +56,19 @@ Results convolve(const RuleArguments& args, bool transposed) {
   for (std::size_t i = 0; i < count; ++i) {
     const SymInt& size = input.sizes[batch + 1 + i];
     const SymInt& kernel = weight.sizes[2 + i];
-    const Window window{kernel, stride[i], padding[i], dilation[i]};
-    require_window(args.dimensions, window);
+    require(args.dimensions, Relation::kGreater, stride[i], 0, "stride");
+    require(args.dimensions, Relation::kGreaterEqual, padding[i], 0, "padding");
     if (same) require(args.dimensions, Relation::kEqual, stride[i], 1, "stride with padding 'same'");
     if (transposed) {
       require(args.dimensions, Relation::kGreaterEqual, extra[i], 0, "output_padding");
-      require(args.dimensions, Relation::kLess, extra[i], max(stride[i], dilation[i]), "output_padding");
       sizes.push_back((size - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel - 1) + extra[i] + 1);
     } else {
       if (!same) {
         require(args.dimensions, Relation::kGreaterEqual, size + 2 * padding[i],
                 dilation[i] * (kernel - 1) + 1, "size of the padded input");
       }
-      sizes.push_back(same ? size : window_count(size, window, args.dimensions));
+      sizes.push_back(
+          same ? size : window_count(size, {kernel, stride[i], padding[i], dilation[i]}, args.dimensions));
     }
   }
   return make(std::move(sizes), input.dtype ? input.dtype : weight.dtype);
@@ -116,23 +116,10 @@ Results im2col(const RuleArguments& args) {
 Results col2im(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("self");
   if (input.dim() != 2 && input.dim() != 3) throw CannotTell{};
-  require_image(args, input, 2);
   const std::size_t channel = input.sizes.size() - 2;
-  const Sizes kernel = each_dim(args, "kernel_size", 2, 1), dilation = each_dim(args, "dilation", 2, 1),
-              padding = each_dim(args, "padding", 2, 0), stride = each_dim(args, "stride", 2, 1),
-              image = spread(args.sizes("output_size"), 2);
-  SymInt windows = 1;
-  for (std::size_t i = 0; i < 2; ++i) {
-    const Window window{kernel[i], stride[i], padding[i], dilation[i]};
-    require_window(args.dimensions, window);
-    windows = windows * window_count(image[i], window, args.dimensions);
-  }
-  require_multiple(args.dimensions, input.sizes[channel], product(kernel), "size of self in dimension -2");
-  require_equal(args.dimensions, input.sizes[channel + 1], windows,
-                "size of self in dimension -1 and number of windows");
   Sizes sizes = slice_of(input.sizes, 0, channel);
-  sizes.push_back(quotient({input.sizes[channel]}, kernel, args.dimensions));
-  return make(concatenated(std::move(sizes), image), input.dtype);
+  sizes.push_back(quotient({input.sizes[channel]}, each_dim(args, "kernel_size", 2, 1), args.dimensions));
+  return make(concatenated(std::move(sizes), spread(args.sizes("output_size"), 2)), input.dtype);
 }
 
 Results deform_conv2d(const RuleArguments& args) {
@@ -143,6 +130,44 @@ Results deform_conv2d(const RuleArguments& args) {
   return make({input.sizes[0], weight.sizes[0], window_count(input.sizes[2], rows, args.dimensions),
                window_count(input.sizes[3], columns, args.dimensions)},
               input.dtype);
+}
+
+// Kernels look at these when there is an element.
+void check_windows(const RuleArguments& args) {
+  const TensorInfo* input = find_tensor(args, first_argument(args));
+  const TensorInfo* weight = find_tensor(args, "weight");
+  if (input == nullptr || weight == nullptr || weight->sizes.size() < 3 || !input->device.is_cpu()) return;
+  if (args.dimensions.decide(Relation::kEqual, product(input->sizes), 0) == true) return;
+  const std::size_t count = weight->sizes.size() - 2;
+  const Sizes stride = each_dim(args, "stride", count, 1), dilation = each_dim(args, "dilation", count, 1),
+              extra = each_dim(args, "output_padding", count, 0);
+  const bool transposed = args.is_given("transposed") ? args.flag("transposed")
+                                                      : args.name().find("transpose") != std::string::npos;
+  for (std::size_t i = 0; i < count; ++i) {
+    require(args.dimensions, Relation::kGreater, weight->sizes[2 + i], 0, "kernel size");
+    require(args.dimensions, Relation::kGreater, dilation[i], 0, "dilation");
+    if (transposed)
+      require(args.dimensions, Relation::kLess, extra[i], max(stride[i], dilation[i]), "output_padding");
+  }
+}
+
+void check_col2im(const RuleArguments& args) {
+  const TensorInfo& input = args.tensor("self");
+  require_rank(input, {2, 3}, "self");
+  require_image(args, input, 2);
+  const Sizes kernel = each_dim(args, "kernel_size", 2, 1), dilation = each_dim(args, "dilation", 2, 1),
+              padding = each_dim(args, "padding", 2, 0), stride = each_dim(args, "stride", 2, 1),
+              image = spread(args.sizes("output_size"), 2);
+  SymInt windows = 1;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Window window{kernel[i], stride[i], padding[i], dilation[i]};
+    require_window(args.dimensions, window);
+    windows = windows * window_count(image[i], window, args.dimensions);
+  }
+  const std::size_t channel = input.sizes.size() - 2;
+  require_multiple(args.dimensions, input.sizes[channel], product(kernel), "size of self in dimension -2");
+  require_equal(args.dimensions, input.sizes[channel + 1], windows,
+                "size of self in dimension -1 and number of windows");
 }
 
 // Throws Raises when a dimension other than the batch is empty.
@@ -230,17 +255,20 @@ constexpr OperatorRow kConvolutionRows[] = {
      {.traits = kKeepsRank,
       .compared_as = "conv",
       .shape = convolution,
+      .check = check_windows,
       .macs = either,
       .example = {ExampleForm::kImages, 1, 8, 6}}},
-    {"_convolution_mode", {.compared_as = "conv", .shape = convolution, .macs = conv}},
+    {"_convolution_mode",
+     {.compared_as = "conv", .shape = convolution, .check = check_windows, .macs = conv}},
     {"_mps_convolution miopen_convolution miopen_convolution_add_relu miopen_convolution_relu "
      "miopen_depthwise_convolution",
      {.macs = conv}},
     {"_mps_convolution_transpose miopen_convolution_transpose", {.macs = conv_transpose}},
-    {"col2im", {.traits = kNoMacs, .shape = col2im}},
+    {"col2im", {.traits = kNoMacs, .shape = col2im, .check = check_col2im}},
     {"conv1d conv2d conv3d",
      {.traits = kKeepsRank,
       .shape = convolution,
+      .check = check_windows,
       .macs = conv,
       .batch = {.rule = &BatchRules::convolution},
       .example = {ExampleForm::kImages, 1, 6}}},
@@ -248,11 +276,13 @@ constexpr OperatorRow kConvolutionRows[] = {
     {"conv_transpose1d conv_transpose2d conv_transpose3d",
      {.traits = kKeepsRank,
       .shape = transposed_convolution,
+      .check = check_windows,
       .macs = conv_transpose,
       .batch = {.rule = &BatchRules::transposed_convolution}}},
     {"convolution",
      {.compared_as = "conv",
       .shape = convolution,
+      .check = check_windows,
       .macs = either,
       .batch = {.rule = &BatchRules::convolution},
       .example = {ExampleForm::kImages, 1, 8, 6}}},

@@ -218,7 +218,6 @@ Results from_file(const RuleArguments& args) {
 Results multinomial(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   require_rank(self, {1, 2}, "self");
-  require(args.dimensions, Relation::kGreater, args.size("num_samples"), 0, "num_samples");
   Sizes sizes = self.sizes;
   sizes.back() = args.size("num_samples");
   return make(std::move(sizes), ScalarType::kInt64);
@@ -232,7 +231,10 @@ Results resize(const RuleArguments& args) { return make(args.sizes("size"), args
 
 void check_multinomial(const RuleArguments& args) {
   const TensorInfo* self = find_tensor(args, "self");
-  if (self == nullptr || self->sizes.empty() || args.flag("replacement")) return;
+  if (self == nullptr || self->sizes.empty()) return;
+  if (self->device.is_cpu())
+    require(args.dimensions, Relation::kGreater, args.size("num_samples"), 0, "num_samples");
+  if (args.flag("replacement")) return;
   require(args.dimensions, Relation::kLessEqual, args.size("num_samples"), self->sizes.back(), "num_samples");
 }
 

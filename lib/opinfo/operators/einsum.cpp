@@ -45,12 +45,14 @@ Results einsum(const RuleArguments& args) {
   std::map<char, SymInt> letters;
   std::map<char, int> uses;
   Sizes ellipsis;
-  Dtype dtype = tensors.empty() ? Dtype() : tensors[0].dtype;
+  Dtype dtype;
+  bool is_mixed = false;  // promoted, or refused where a sum is a matrix product
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::string& labels = equation.operands[i];
     const Sizes& sizes = tensors[i].sizes;
     require_operand(tensors[i], labels, args.dimensions);
-    if (tensors[i].dtype != dtype) dtype.reset();  // promoted, or refused where a sum is a matrix product
+    dtype = either(dtype, tensors[i].dtype);
+    is_mixed = is_mixed || (tensors[i].dtype && tensors[i].dtype != dtype);
     std::size_t next = 0;
     for (const char label : labels) {
       if (label == '.') {
@@ -86,7 +88,7 @@ Results einsum(const RuleArguments& args) {
   // The dtype of sums of integers is int64 if no product is made of them.
   const bool sums = std::ranges::any_of(
       letters, [&](const auto& entry) { return result.find(entry.first) == std::string::npos; });
-  if (sums && dtype != sum_dtype(dtype)) dtype.reset();
+  if (is_mixed || (sums && dtype != sum_dtype(dtype))) dtype.reset();
   return make(std::move(sizes), dtype);
 }
 

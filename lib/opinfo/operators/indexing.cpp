@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
+#include "opinfo/rules/checks.h"
 #include "opinfo/rules/shape_helpers.h"
 
 namespace fxtrace {
@@ -97,8 +98,7 @@ Results index_select(const RuleArguments& args) {
   const TensorInfo& positions = args.tensor("index");
   require_rank(positions, {0, 1}, "index");
   require_index(args, "index");
-  const auto dim = static_cast<std::size_t>(normalize_dim(args.number("dim"), self.dim()));
-  if (!self.sizes.empty()) self.sizes[dim] = product(positions.sizes);
+  if (!self.sizes.empty()) self.sizes[dim_index(args.number("dim"), self)] = product(positions.sizes);
   return make(std::move(self));
 }
 
@@ -341,6 +341,7 @@ constexpr OperatorRow kIndexingRows[] = {
     {"index_select",
      {.traits = kNoMacs,
       .shape = index_select,
+      .check = check_dim,
       .value = values::index_select,
       .batch = {.rule = &BatchRules::index_select}}},
     {"isin", {.traits = kNoMacs, .shape = is_in}},

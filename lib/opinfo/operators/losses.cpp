@@ -94,11 +94,6 @@ Results input_shaped_loss(const RuleArguments& args) {
   return loss(args, args.tensor("self").sizes, loss_dtype_of(args));
 }
 
-Results binary_cross_entropy(const RuleArguments& args) {
-  broadcast_of(args, {"self", "target", "weight"});
-  return input_shaped_loss(args);
-}
-
 Results target_shaped_loss(const RuleArguments& args) {
   return composed_loss(args, args.tensor("target").sizes, loss_dtype_of(args));
 }
@@ -259,12 +254,24 @@ void check_multilabel(const RuleArguments& args) {
                 {"self", "target"});
 }
 
+// binary_cross_entropy() drops dimensions of size 1 of self and target, then broadcasts.
+void check_probabilities(const RuleArguments& args) {
+  const TensorInfo *self = find_tensor(args, "self"), *target = find_tensor(args, "target");
+  if (self == nullptr || target == nullptr) return;
+  for (const TensorInfo* info : {self, target}) {
+    for (const SymInt& size : info->sizes)
+      if (args.dimensions.decide(Relation::kNotEqual, size, 1) != true) return;
+  }
+  broadcast(self->sizes, target->sizes, args.dimensions, {"self", "target"});
+}
+
 constexpr OperatorRow kLossesRows[] = {
     {"_ctc_loss", {.traits = kNoMacs, .shape = unreduced_ctc_loss}},
     {"_cudnn_ctc_loss _use_cudnn_ctc_loss _use_miopen_ctc_loss miopen_ctc_loss "
      "multilabel_margin_loss_forward",
      {.traits = kNoMacs}},
-    {"binary_cross_entropy", {.traits = kNoMacs, .shape = binary_cross_entropy, .batch = kLoss}},
+    {"binary_cross_entropy",
+     {.traits = kNoMacs, .shape = input_shaped_loss, .check = check_probabilities, .batch = kLoss}},
     {"binary_cross_entropy_with_logits",
      {.traits = kNoMacs, .shape = target_shaped_loss, .check = check_logits_loss, .batch = kLoss}},
     {"cosine_embedding_loss", {.traits = kNoMacs, .shape = cosine_embedding_loss}},

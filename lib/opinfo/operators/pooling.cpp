@@ -25,8 +25,6 @@ Results pool(const RuleArguments& args) {
   const Sizes padding = each_dim(args, "padding", Count, 0), dilation = each_dim(args, "dilation", Count, 1);
   const bool ceil_mode = args.flag("ceil_mode");
   require_image(args, result, Count + 1);
-  if (args.is_given("divisor_override"))
-    require(args.dimensions, Relation::kNotEqual, args.size("divisor_override"), 0, "divisor_override");
   for (std::size_t i = 0; i < Count; ++i) {
     SymInt& size = result.sizes[result.sizes.size() - Count + i];
     const SymInt before = size;
@@ -61,6 +59,11 @@ Results resize_spatial(const RuleArguments& args) {
   return with_indices(args, with_last(first_tensor(args), spread(args.sizes("output_size"), Count)));
 }
 
+void check_divisor(const RuleArguments& args) {
+  if (args.is_given("divisor_override"))
+    require(args.dimensions, Relation::kNotEqual, args.size("divisor_override"), 0, "divisor_override");
+}
+
 constexpr BatchingRule kPool1d{.rule = &BatchRules::pool, .spatial = 1};
 constexpr BatchingRule kPool2d{.rule = &BatchRules::pool, .spatial = 2};
 constexpr BatchingRule kPool3d{.rule = &BatchRules::pool, .spatial = 3};
@@ -77,8 +80,10 @@ constexpr OperatorRow kPoolingRows[] = {
     {"adaptive_max_pool2d", {.traits = kNoMacs | kForFloats, .shape = resize_spatial<2>, .batch = kPool2d}},
     {"adaptive_max_pool3d", {.traits = kNoMacs, .shape = resize_spatial<3>, .batch = kPool3d}},
     {"avg_pool1d", {.traits = kNoMacs | kKeepsRank, .shape = pool<1>, .batch = kPool1d}},
-    {"avg_pool2d max_pool2d", {.traits = kNoMacs | kKeepsRank, .shape = pool<2>, .batch = kPool2d}},
-    {"avg_pool3d max_pool3d", {.traits = kNoMacs | kKeepsRank, .shape = pool<3>, .batch = kPool3d}},
+    {"avg_pool2d max_pool2d",
+     {.traits = kNoMacs | kKeepsRank, .shape = pool<2>, .check = check_divisor, .batch = kPool2d}},
+    {"avg_pool3d max_pool3d",
+     {.traits = kNoMacs | kKeepsRank, .shape = pool<3>, .check = check_divisor, .batch = kPool3d}},
     {"fractional_max_pool2d",
      {.traits = kNoMacs | kForFloats, .shape = resize_spatial<2>, .same_dtype = {"self", "random_samples"}}},
     {"fractional_max_pool3d",

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
+#include "opinfo/rules/checks.h"
 #include "opinfo/rules/cost_helpers.h"
 #include "opinfo/rules/shape_helpers.h"
 #include "opinfo/rules/sparse_rules.h"
@@ -270,11 +271,7 @@ Results with_positions(const RuleArguments& args) {
   return two(self.sizes, self.dtype, ScalarType::kInt64);
 }
 
-Results positions(const RuleArguments& args) {
-  const TensorInfo& self = first_tensor(args);
-  normalize_dim(args.number("dim"), self.dim());
-  return make(self.sizes, ScalarType::kInt64);
-}
+Results positions(const RuleArguments& args) { return make(first_tensor(args).sizes, ScalarType::kInt64); }
 
 Results topk(const RuleArguments& args) {
   TensorInfo self = first_tensor(args);
@@ -374,7 +371,12 @@ constexpr OperatorRow kReductionsRows[] = {
      {.traits = kTensorMethod, .shape = extreme_position, .value = values::argmax, .batch = kReduce}},
     {"argmin",
      {.traits = kTensorMethod, .shape = extreme_position, .value = values::argmin, .batch = kReduce}},
-    {"argsort", {.traits = kNoMacs, .shape = positions, .value = values::argsort, .batch = kLeading}},
+    {"argsort",
+     {.traits = kNoMacs,
+      .shape = positions,
+      .check = check_dim,
+      .value = values::argsort,
+      .batch = kLeading}},
     {"corrcoef cov", {.shape = covariance, .macs = covariance}},
     {"count_nonzero", {.traits = kNoMacs | kTensorMethod, .shape = reduce_positions}},
     {"count_nonzero.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.count_nonzero.dim_IntList"}}},

@@ -53,6 +53,11 @@ void check_floating(const RuleArguments& args) {
   }
 }
 
+void check_dim(const RuleArguments& args) {
+  const TensorInfo* info = find_tensor(args, first_argument(args));
+  if (info != nullptr) normalize_dim(args.number("dim"), info->dim());
+}
+
 void check_call(const RuleArguments& args) {
   std::string_view name = args.name();
   if (name.ends_with('_')) name.remove_suffix(1);

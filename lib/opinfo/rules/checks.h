@@ -12,4 +12,7 @@ void check_call(const RuleArguments& args);
 // Checks the first argument of operators whose CPU kernels support floating dtypes only.
 void check_floating(const RuleArguments& args);
 
+// Checks that the first argument has the dimension `dim`.
+void check_dim(const RuleArguments& args);
+
 }  // namespace fxtrace
