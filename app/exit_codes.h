@@ -4,7 +4,7 @@
 namespace fxtrace::cli {
 
 inline constexpr int kDone = 0;
-inline constexpr int kNegative = 1;      // the answer of check, verify, or diff with --fail-on or --exit-code
+inline constexpr int kNegative = 1;  // of check and verify, diff --fail-on and --exit-code, catalog --strict
 inline constexpr int kWrongUsage = 2;    // ErrorKind::kUsage
 inline constexpr int kBadInput = 3;      // ErrorKind::kInput: input, output, memory or time
 inline constexpr int kModuleFailed = 4;  // with --strict

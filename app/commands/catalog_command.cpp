@@ -47,7 +47,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kNotAllRead = 1;
 constexpr const char* kUsualNames[] = {"*.pt", "*.pt2", "*.pth", "*.ts"};
 constexpr std::size_t kMaxKey = 64;  // characters of a content key
 
@@ -409,7 +408,7 @@ int run_catalog(const CatalogArguments& arguments, Console& console) {
   run.read_all();
   run.remove_missing(arguments.paths);
   run.tell();
-  return is_strict && run.has_failed() ? kNotAllRead : kDone;
+  return is_strict && run.has_failed() ? kNegative : kDone;
 }
 
 }  // namespace
