@@ -187,36 +187,50 @@ def not_there(root):
 
 
 DECLARED = re.compile(r"\b(?:class|struct|enum class|enum|using|namespace) ([\w:]+)")
-CODE_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-NAMED = re.compile(r"`((?:\w+::)*)(\w+)(\(\)?)?`")  # `Class`, `name()`, `Class::name()`
-# Of torch's IR, CMake and JavaScript, and shapes of names.
-NOT_OURS = {"prim", "aten", "UpperCamel", "Runtime", "Development", "BuiltWith", "NaN"}
+NAMED = re.compile(r"`((?:\w+::)*)(\w+)(\([^`()]*\))?`")  # `Class`, `name()`, `Class::name(x)`
+# Words of torch's IR, CMake, JavaScript and Python, and shapes of names.
+NOT_OURS = {"prim", "aten", "UpperCamel", "Runtime", "Development", "BuiltWith", "NaN", "None", "True", "False", "Release", "Debug"}
+
+
+def blocks_and_prose(page):
+    """The fenced blocks of a page, as (line of the first, language, lines), and the page without them, of as many lines."""
+    blocks, prose, block = [], [], None
+    for number, line in enumerate(page.splitlines(), 1):
+        fence = re.match(r"\s*```\s*(\S*)", line)
+        if fence and block is None:
+            block = (number + 1, fence[1], [])
+            blocks.append(block)
+        elif fence:
+            block = None
+        elif block:
+            block[2].append(line)
+        prose.append("" if fence or block else line)
+    return blocks, "\n".join(prose)
 
 
 def not_in_sources(root):
-    """Yields classes, functions and lines of code on the pages for contributors that the sources do not have."""
+    """Yields classes, functions and lines of C++ and Python on the pages for contributors that the sources do not have.  Of a
+    function it does not see whose it is, and of lines not whether they follow each other."""
     sources = [path for folder in ("app", "lib", "tests") for path in root.glob(f"{folder}/**/*") if path.suffix in {".h", ".cpp", ".py"}]
-    texts = [path.read_text(encoding="utf-8") for path in sources]
+    texts = [path.read_text(encoding="utf-8") for path in sources if path.name != pathlib.Path(__file__).name]
     lines = {line.strip() for text in texts for line in text.splitlines()}
     declared = {part for text in texts for name in DECLARED.findall(text) for part in name.split("::")}
     called = {name for text in texts for name in re.findall(r"(\w+)(?:<[^<>()]*>)?\(", text)}
     for path in sorted([*root.glob("docs/contributing/*.md"), root / "CONTRIBUTING.md", *root.glob("lib/**/README.md"), *root.glob("app/**/README.md")]):
-        page = path.read_text(encoding="utf-8") if path.exists() else ""
-        for block in CODE_BLOCK.finditer(page):
-            first = page.count("\n", 0, block.start()) + 2
-            for number, line in enumerate(block[2].splitlines(), first):
-                if block[1] in {"cpp", "python"} and line.strip() and line.strip() not in lines:
+        blocks, prose = blocks_and_prose(path.read_text(encoding="utf-8") if path.exists() else "")
+        for first, language, block in blocks:
+            for number, line in enumerate(block, first):
+                if language in {"cpp", "c++", "python"} and line.strip() and line.strip() not in lines:
                     yield f"{path.relative_to(root)}:{number}: not a line of the sources"
-        prose = CODE_BLOCK.sub(lambda block: "\n" * block[0].count("\n"), page)
-        for number, line in enumerate(prose.splitlines(), 1):
-            for qualifiers, name, is_call in NAMED.findall(line):
-                parts = qualifiers.split("::")[:-1]
-                if NOT_OURS & {*parts, name} or "NAME" in name:
-                    continue
-                is_type = re.fullmatch(r"[A-Z]\w*[a-z]\w*", name)
-                unknown = [part for part in parts if part not in declared]
-                unknown += [name] if (name not in called if is_call else is_type and name not in declared) else []
-                yield from (f"{path.relative_to(root)}:{number}: {part} is not a name in the sources" for part in unknown)
+        for match in NAMED.finditer(prose):
+            parts, name, is_call = match[1].split("::")[:-1], match[2], match[3]
+            if NOT_OURS & {*parts, name} or "NAME" in name:
+                continue
+            is_type = re.fullmatch(r"[A-Z]\w*[a-z]\w*", name)
+            unknown = [part for part in parts if part not in declared]
+            unknown += [name] if (name not in called if is_call else is_type and name not in declared) else []
+            number = prose.count("\n", 0, match.start()) + 1
+            yield from (f"{path.relative_to(root)}:{number}: {part} is not a name in the sources" for part in unknown)
 
 
 def one_name_twice(root):

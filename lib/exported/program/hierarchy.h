@@ -70,8 +70,7 @@ class Hierarchy {
   // Declares a path that the program lists, in registration order.  Called before finish(), as call_of() is.
   void declare(std::string_view path);
   // Returns the innermost call of a stack "key,path,type;key,path,type"; nothing when no module runs.  Throws
-  // Error(kInput) for a malformed stack.  The text must live until
-  // call_of() has been called again.
+  // Error(kInput) for a malformed stack.  The text must live until call_of() has been called again.
   std::optional<CallId> call_of(std::string_view stack);
 
   // A parameter, buffer or other tensor.
