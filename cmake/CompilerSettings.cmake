@@ -54,11 +54,12 @@ function(fxtrace_settings target)
   if(_name IN_LIST FXTRACE_SMALL)
     target_compile_options(${target} PRIVATE -Os)
   endif()
-  # In a unity build names of other files are seen as well: g++ can look at local names alone, clang cannot.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # In a unity build names of other files are seen as well: g++ can look at local names alone.  Elsewhere a name that hides
+  # another is no error, as no unity build, such as that of CI, would have seen it.
+  if(NOT CMAKE_UNITY_BUILD)
+    target_compile_options(${target} PRIVATE -Wshadow -Wno-error=shadow)
+  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -Wshadow=local)
-  elseif(NOT CMAKE_UNITY_BUILD)
-    target_compile_options(${target} PRIVATE -Wshadow)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ finds these after inlining, often wrongly and in another way in every version: seen, but no error.
