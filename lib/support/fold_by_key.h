@@ -10,7 +10,8 @@
 namespace fxtrace {
 
 // Keeps the first record of each key, in the order of the records.  Where there were several, `alike` has the
-// paths of all of them, the first included.  `Record` has std::string path and std::vector<std::string> alike.
+// paths of all of them, the first included.  `Record` has std::string path and std::vector<std::string>
+// alike.
 template <class Record, class KeyOf>
 void fold_by_key(std::vector<Record>& records, const KeyOf& key_of) {
   std::unordered_map<std::string, std::size_t> places;
