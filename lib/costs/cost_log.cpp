@@ -103,15 +103,6 @@ bool is_tensor_type(const SchemaType& type) { return type.innermost().name == "T
 
 }  // namespace
 
-std::optional<SymInt> bytes_of(const TensorInfo& info) try {
-  if (!info.dtype) return std::nullopt;
-  const SymInt bytes = product(info.sizes, item_size(*info.dtype));
-  const std::int64_t packed = elements_in_byte(*info.dtype);
-  return packed == 1 ? bytes : floordiv(bytes + (packed - 1), packed);
-} catch (const SymbolicError&) {
-  return std::nullopt;
-}
-
 Cost dearer(const Cost& a, const Cost& b) {
   if (a.macs && b.macs && a.unknown == b.unknown && a.unsized == b.unsized) {
     if (covers(*a.macs, *b.macs)) return a;
@@ -231,7 +222,7 @@ void CostLog::allocate(TensorInfo& info, const std::optional<SymInt>& bytes) {
 void CostLog::hold(AbstractValue& value) {
   if (auto* info = std::get_if<TensorInfo>(&value.value)) {
     const std::uint32_t calls = std::exchange(calls_, 0);
-    allocate(*info, bytes_of(*info));
+    allocate(*info, bytes_of(info->sizes, info->dtype));
     calls_ = calls;
     use(info->memory, UINT32_MAX);
   }
@@ -257,8 +248,8 @@ void CostLog::place(AbstractValue& result, const AbstractValue* shared, bool alw
     info->memory = base->memory;
     return;
   }
-  const auto bytes = bytes_of(*info);
-  if (base != nullptr && bytes_of(*base) == bytes) {
+  const auto bytes = bytes_of(info->sizes, info->dtype);
+  if (base != nullptr && bytes_of(base->sizes, base->dtype) == bytes) {
     info->memory = base->memory;
   } else {
     allocate(*info, bytes);

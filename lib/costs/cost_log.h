@@ -48,10 +48,6 @@
 
 namespace fxtrace {
 
-// Returns the size of the tensor's elements in bytes; nothing when its dtype is unknown, or 64 bits are not
-// enough.
-std::optional<SymInt> bytes_of(const TensorInfo& info);
-
 // Returns the greater of two costs, by MACs, where only one of them is incurred; when they cannot be
 // compared, a bound for both.
 Cost dearer(const Cost& a, const Cost& b);

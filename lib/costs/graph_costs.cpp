@@ -9,6 +9,7 @@
 
 #include "costs/custom_costs.h"
 #include "costs/known_arguments.h"
+#include "opinfo/rules/shape_helpers.h"
 #include "opinfo/stored_parts.h"
 #include "support/saturated.h"
 
@@ -33,18 +34,14 @@ struct Owned {
   bool is_packed = false;
 };
 
-std::int64_t bytes_of(const std::vector<std::int64_t>& shape, std::string_view dtype) {
-  const Dtype type = find_scalar_type(dtype);
-  std::int64_t bytes = type ? item_size(*type) : 0;
-  for (const std::int64_t size : shape) {
-    if (__builtin_mul_overflow(bytes, size, &bytes)) return 0;
-  }
-  return type ? (bytes + elements_in_byte(*type) - 1) / elements_in_byte(*type) : 0;
+std::int64_t stored_bytes(const std::vector<std::int64_t>& shape, std::string_view dtype) {
+  const auto bytes = bytes_of(Sizes(shape.begin(), shape.end()), find_scalar_type(dtype));
+  return bytes ? bytes->number().value_or(0) : 0;
 }
 
-std::int64_t bytes_of(const std::vector<StoredPart>& parts) {
+std::int64_t stored_bytes(const std::vector<StoredPart>& parts) {
   std::int64_t bytes = 0;
-  for (const StoredPart& part : parts) add_saturated(bytes, bytes_of(part.shape, part.dtype));
+  for (const StoredPart& part : parts) add_saturated(bytes, stored_bytes(part.shape, part.dtype));
   return bytes;
 }
 
@@ -66,9 +63,9 @@ class OwnedTensors {
       const std::string& first = record.alias_of ? *record.alias_of : record.name;
       const std::size_t number = numbers_.try_emplace(first, numbers_.size()).first->second;
       const bool is_plain = record.stored.empty();
-      by_name_[record.name] = {number,
-                               is_plain ? bytes_of(record.shape, record.dtype) : bytes_of(record.stored),
-                               is_plain ? nullptr : &record.stored, record.is_packed()};
+      by_name_[record.name] = {
+          number, is_plain ? stored_bytes(record.shape, record.dtype) : stored_bytes(record.stored),
+          is_plain ? nullptr : &record.stored, record.is_packed()};
     }
   }
 
@@ -136,10 +133,10 @@ class GraphCosts {
         all_(all) {
     for (const auto& [name, constant] : graph.constants) {
       const bool is_packed = !constant.stored.empty();
-      constants_.emplace(
-          name, Owned{owned.size() + constants_.size(),
-                      is_packed ? bytes_of(constant.stored) : bytes_of(constant.shape, constant.dtype),
-                      is_packed ? &constant.stored : nullptr, is_packed});
+      constants_.emplace(name, Owned{owned.size() + constants_.size(),
+                                     is_packed ? stored_bytes(constant.stored)
+                                               : stored_bytes(constant.shape, constant.dtype),
+                                     is_packed ? &constant.stored : nullptr, is_packed});
     }
     for (auto& [name, subgraph] : graph.subgraphs) GraphCosts(owned, custom, read, all, subgraph, true).run();
   }
@@ -256,7 +253,7 @@ class GraphCosts {
     if (owned == nullptr || owned->stored == nullptr) return std::nullopt;
     const auto part = std::ranges::find(*owned->stored, *name, &StoredPart::name);
     if (part == owned->stored->end()) return std::nullopt;
-    return bytes_of(part->shape, part->dtype);
+    return stored_bytes(part->shape, part->dtype);
   }
 
   // Returns the results of a call with several results, as far as nodes take them.

@@ -11,8 +11,8 @@
 #include "opinfo/call.h"
 #include "opinfo/operator_entry.h"
 #include "opinfo/rules/cost_rules.h"
+#include "opinfo/rules/shape_helpers.h"
 #include "opinfo/stored_parts.h"
-#include "shapes/scalar_type.h"
 #include "support/text/printable.h"
 #include "support/text/qualified_name.h"
 
@@ -287,14 +287,7 @@ class Summarizer {
 
   static std::optional<SymInt> bytes_of(const Meta& meta) {
     const auto sizes = meta.sizes();
-    if (!sizes || !meta.dtype) return std::nullopt;
-    try {
-      SymInt bytes = item_size(*meta.dtype);
-      for (const SymInt& size : *sizes) bytes = bytes * size;
-      return bytes;
-    } catch (const SymbolicError&) {
-      return std::nullopt;
-    }
+    return sizes ? fxtrace::bytes_of(*sizes, meta.dtype) : std::nullopt;
   }
 
   static const Operator* operator_of(const Node& node) {

@@ -74,9 +74,11 @@ Results convolve(const RuleArguments& args, bool transposed) {
   return make(std::move(sizes), input.dtype ? input.dtype : weight.dtype);
 }
 
-Results convolution(const RuleArguments& args) {
-  return convolve(args, args.is_given("transposed") && args.flag("transposed"));
+bool is_transposed(const RuleArguments& args) {
+  return args.is_given("transposed") && args.flag("transposed");
 }
+
+Results convolution(const RuleArguments& args) { return convolve(args, is_transposed(args)); }
 
 Results transposed_convolution(const RuleArguments& args) { return convolve(args, true); }
 
@@ -133,7 +135,7 @@ Results deform_conv2d(const RuleArguments& args) {
 }
 
 // Kernels look at these when there is an element.
-void check_windows(const RuleArguments& args) {
+void check_windows(const RuleArguments& args, bool transposed) {
   const TensorInfo* input = find_tensor(args, first_argument(args));
   const TensorInfo* weight = find_tensor(args, "weight");
   if (input == nullptr || weight == nullptr || weight->sizes.size() < 3 || !input->device.is_cpu()) return;
@@ -141,8 +143,6 @@ void check_windows(const RuleArguments& args) {
   const std::size_t count = weight->sizes.size() - 2;
   const Sizes stride = each_dim(args, "stride", count, 1), dilation = each_dim(args, "dilation", count, 1),
               extra = each_dim(args, "output_padding", count, 0);
-  const bool transposed = args.is_given("transposed") ? args.flag("transposed")
-                                                      : args.name().find("transpose") != std::string::npos;
   for (std::size_t i = 0; i < count; ++i) {
     require(args.dimensions, Relation::kGreater, weight->sizes[2 + i], 0, "kernel size");
     require(args.dimensions, Relation::kGreater, dilation[i], 0, "dilation");
@@ -150,6 +150,10 @@ void check_windows(const RuleArguments& args) {
       require(args.dimensions, Relation::kLess, extra[i], max(stride[i], dilation[i]), "output_padding");
   }
 }
+
+void check_convolution(const RuleArguments& args) { check_windows(args, is_transposed(args)); }
+
+void check_transposed_convolution(const RuleArguments& args) { check_windows(args, true); }
 
 void check_col2im(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("self");
@@ -255,11 +259,11 @@ constexpr OperatorRow kConvolutionRows[] = {
      {.traits = kKeepsRank,
       .compared_as = "conv",
       .shape = convolution,
-      .check = check_windows,
+      .check = check_convolution,
       .macs = either,
       .example = {ExampleForm::kImages, 1, 8, 6}}},
     {"_convolution_mode",
-     {.compared_as = "conv", .shape = convolution, .check = check_windows, .macs = conv}},
+     {.compared_as = "conv", .shape = convolution, .check = check_convolution, .macs = conv}},
     {"_mps_convolution miopen_convolution miopen_convolution_add_relu miopen_convolution_relu "
      "miopen_depthwise_convolution",
      {.macs = conv}},
@@ -268,7 +272,7 @@ constexpr OperatorRow kConvolutionRows[] = {
     {"conv1d conv2d conv3d",
      {.traits = kKeepsRank,
       .shape = convolution,
-      .check = check_windows,
+      .check = check_convolution,
       .macs = conv,
       .batch = {.rule = &BatchRules::convolution},
       .example = {ExampleForm::kImages, 1, 6}}},
@@ -276,13 +280,13 @@ constexpr OperatorRow kConvolutionRows[] = {
     {"conv_transpose1d conv_transpose2d conv_transpose3d",
      {.traits = kKeepsRank,
       .shape = transposed_convolution,
-      .check = check_windows,
+      .check = check_transposed_convolution,
       .macs = conv_transpose,
       .batch = {.rule = &BatchRules::transposed_convolution}}},
     {"convolution",
      {.compared_as = "conv",
       .shape = convolution,
-      .check = check_windows,
+      .check = check_convolution,
       .macs = either,
       .batch = {.rule = &BatchRules::convolution},
       .example = {ExampleForm::kImages, 1, 8, 6}}},

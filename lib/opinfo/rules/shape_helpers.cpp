@@ -231,6 +231,15 @@ SymInt product(std::span<const SymInt> sizes, SymInt number) {
   return expression * number;
 }
 
+std::optional<SymInt> bytes_of(std::span<const SymInt> sizes, Dtype dtype) try {
+  if (!dtype) return std::nullopt;
+  const SymInt bytes = product(sizes, item_size(*dtype));
+  const std::int64_t packed = elements_in_byte(*dtype);
+  return packed == 1 ? bytes : floordiv(bytes + (packed - 1), packed);
+} catch (const SymbolicError&) {
+  return std::nullopt;
+}
+
 Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to) {
   if (from > to || to > sizes.size()) throw CannotTell{};
   return {sizes.begin() + static_cast<std::ptrdiff_t>(from), sizes.begin() + static_cast<std::ptrdiff_t>(to)};

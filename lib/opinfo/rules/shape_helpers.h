@@ -108,6 +108,9 @@ SymInt absolute(std::int64_t number);         // throws SymbolicError when 64 bi
 std::int64_t number_of(const SymInt& value);  // throws CannotTell for an expression
 Sizes sizes_of(const AbstractValue& list);    // throws CannotTell for anything but a list of integers
 SymInt product(std::span<const SymInt> sizes, SymInt number = 1);  // times `number`
+// Returns the bytes of the elements of a tensor; nothing when its dtype is unknown, or 64 bits are not
+// enough.
+std::optional<SymInt> bytes_of(std::span<const SymInt> sizes, Dtype dtype);
 // Returns the sizes in [from, to); throws CannotTell when out of range.
 Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to);
 Sizes concatenated(Sizes first, const Sizes& second);
