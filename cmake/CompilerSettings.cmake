@@ -5,9 +5,9 @@ if(FXTRACE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   mark_as_advanced(FXTRACE_CCACHE_PROGRAM)
   if(FXTRACE_CCACHE_PROGRAM)
     # Without this sloppiness, and -fpch-preprocess for g++, ccache declines files that use a precompiled header.
-    # Without NOHASHDIR and BASEDIR it takes the same file in another build folder (the wheel's) for another.
+    # Without NOHASHDIR and BASEDIR it takes the same file in another checkout, or in the build folder of the wheel, for another.
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
-                                    CCACHE_BASEDIR=${CMAKE_BINARY_DIR} ${FXTRACE_CCACHE_PROGRAM})
+                                    CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${FXTRACE_CCACHE_PROGRAM})
   endif()
 endif()
 
