@@ -151,10 +151,7 @@ Operation Body::operation_of(const Node& node, std::string target) const {
   operation.name = node.name;
   operation.call = state_.stacks.find_call(*node.scope);
   operation.has_stack = true;
-  if (const auto& source = *node.source) {
-    state_.program.traces.push_back(trace_of(*source));
-    operation.stack_trace = state_.program.traces.back();
-  }
+  if (const auto& source = *node.source) operation.stack_trace = OwnedText(trace_of(*source));
   return operation;
 }
 

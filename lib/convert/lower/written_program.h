@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -49,7 +48,6 @@ struct WrittenSymbol {
 struct WrittenProgram {
   ProgramGraph graph;
   std::vector<std::string> stacks;  // nn_module_stack, by CallId
-  std::deque<std::string> traces;   // owns Operation::stack_trace
   GraphSignature signature;         // parallel to graph.inputs and graph.outputs
   TreeSpec in_spec, out_spec;       // in_spec: a tuple of the positional arguments and the keyword arguments
   std::vector<std::string> arguments;  // names of the positional arguments

@@ -367,7 +367,7 @@ class ProgramWriter {
     json_.key("outputs");
     outputs(operation, graph);
     json_.key("metadata").object([&] {
-      if (!operation.stack_trace.empty()) json_.field("stack_trace", operation.stack_trace);
+      if (!operation.stack_trace.empty()) json_.field("stack_trace", operation.stack_trace.view());
       json_.field("nn_module_stack", program_.stacks[operation.call]);
     });
     json_.key("is_hop_single_tensor_return");

@@ -55,7 +55,7 @@ std::size_t KeptFunctions::forwards(CallId call) const {
 }
 
 std::vector<StackFrame> KeptFunctions::stack_of(const Operation& operation) {
-  std::vector<StackFrame> stack = frames(operation.stack_trace);
+  std::vector<StackFrame> stack = frames(operation.stack_trace.view());
   // An operator with a subgraph but without a trace has the frames of the subgraph's operations.
   for (const ProgramSubgraph& body : operation.subgraphs) {
     for (std::size_t i = 0; stack.empty() && i < body.graph.operations.size(); ++i)

@@ -263,7 +263,7 @@ class ModuleGraphBuilder {
     const Operation& maker = *env.sizes.find_maker(value);
     auto [args, kwargs] = arguments_of(env, maker);
     node = tracer_.call_function(maker.target.text(), std::move(args), std::move(kwargs), size.meta,
-                                 innermost_frame(maker.stack_trace), maker.name);
+                                 innermost_frame(maker.stack_trace.view()), maker.name);
     return node;
   }
 
@@ -402,7 +402,7 @@ class ModuleGraphBuilder {
     }
     if (operation.target == "aten._assert_scalar.default" && !args.empty() && args[0] == Argument(true))
       return;
-    const auto source = innermost_frame(operation.stack_trace);
+    const auto source = innermost_frame(operation.stack_trace.view());
     const Expression* condition = asserted_condition(operation, env.graph);
     if (condition != nullptr && !bound_.dimensions().implies(*condition))
       tracer_.guard(*condition, source, GuardReason::kAssert);
@@ -527,8 +527,8 @@ class ModuleGraphBuilder {
         [&](const Operation& operation) {
           return program_.hierarchy().is_run_by_caller_of(operation, leaf);
         });
-    auto source = calling_frame(first.stack_trace, calls_[leaf].depth, calls_[first.call].depth + 1);
-    if (!source) source = innermost_frame(first.stack_trace);
+    auto source = calling_frame(first.stack_trace.view(), calls_[leaf].depth, calls_[first.call].depth + 1);
+    if (!source) source = innermost_frame(first.stack_trace.view());
 
     const LeafOperations inside{env.graph, operations, boundary};
     std::optional<LeafCall> call;

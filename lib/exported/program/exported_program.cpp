@@ -119,7 +119,7 @@ bool lists_all_parameters(const GraphSignature& signature,
 ExportedProgram::ExportedProgram(const FileInfo& info, const std::optional<std::string>& model)
     : archive_(info),
       model_(choose_model(archive_, model)),
-      document_(std::make_unique<JsonDocument>(JsonText{archive_.json(model_)}, "the program's JSON")) {
+      document_(std::make_shared<const JsonDocument>(JsonText{archive_.json(model_)}, "the program's JSON")) {
   const JsonValue program = document_->root();
   check_version(program);
   const JsonValue module = program.at("graph_module");
@@ -128,7 +128,7 @@ ExportedProgram::ExportedProgram(const FileInfo& info, const std::optional<std::
     for (const JsonValue entry : module_calls->items()) hierarchy_.declare(entry.at("fqn").string());
   }
   const JsonValue signature = module.at("signature");
-  graph_ = read_graph(module.at("graph"), hierarchy_, token_names(signature));
+  graph_ = read_graph(document_, module.at("graph"), hierarchy_, token_names(signature));
   read_signature(signature);
   if (const auto named_tuples = module.find("treespec_namedtuple_fields")) {
     for (const JsonValue type : named_tuples->fields()) {

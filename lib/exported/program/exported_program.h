@@ -83,7 +83,7 @@ class ExportedProgram : public Program {
 
   ExportedArchive archive_;
   std::string model_;
-  std::unique_ptr<JsonDocument> document_;  // owns the text of the graph's stack traces
+  std::shared_ptr<const JsonDocument> document_;
   Hierarchy hierarchy_;
   ProgramGraph graph_;
   std::string version_, producer_;

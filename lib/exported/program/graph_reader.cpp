@@ -98,7 +98,8 @@ bool is_python_keyword(std::string_view name) {
 // tokens are left out, as torch's ExportedProgram.module() leaves them out.
 class Reading {
  public:
-  explicit Reading(Hierarchy& hierarchy, int depth = 0) : hierarchy_(hierarchy), depth_(depth) {}
+  Reading(const std::shared_ptr<const JsonDocument>& document, Hierarchy& hierarchy, int depth = 0)
+      : document_(document), hierarchy_(hierarchy), depth_(depth) {}
 
   // `tokens`: the names of inputs that are tokens.  In subgraphs, tokens are recognized by their use.
   ProgramGraph run(const JsonValue& graph, const TokenNames& tokens) {
@@ -282,7 +283,7 @@ class Reading {
     if (depth_ == kMaxSubgraphs) {
       value.fail("subgraphs of operators are nested more than " + std::to_string(kMaxSubgraphs) + " deep");
     }
-    Reading reading(hierarchy_, depth_ + 1);
+    Reading reading(document_, hierarchy_, depth_ + 1);
     ProgramSubgraph subgraph{std::string(value.at("name").string()), reading.run(value.at("graph"), {})};
     if (!reading.tokens_.empty()) {
       if (operation.target != "higher_order.invoke_subgraph")
@@ -308,7 +309,7 @@ class Reading {
           operation.has_stack = true;
         }
       }
-      if (const auto trace = metadata->find("stack_trace")) operation.stack_trace = trace->string();
+      if (const auto trace = metadata->find("stack_trace")) operation.stack_trace = OwnedText(document_, trace->string());
     }
     for (const JsonValue input : node.at("inputs").items()) read_operand(input, operation);
     const std::size_t results = read_outputs(node, operation);
@@ -545,6 +546,7 @@ class Reading {
 
   static constexpr std::int64_t kKeyword = 2;  // schema.py, ArgumentKind
 
+  const std::shared_ptr<const JsonDocument>& document_;
   Hierarchy& hierarchy_;
   int depth_;  // the number of subgraphs around this graph
   ProgramGraph graph_;
@@ -615,8 +617,9 @@ Operand read_constant(const JsonValue& argument) {
   argument.fail("unknown kind of argument " + quoted(kind) + "; the file may come from a newer PyTorch");
 }
 
-ProgramGraph read_graph(const JsonValue& graph, Hierarchy& hierarchy, const TokenNames& tokens) {
-  return Reading(hierarchy).run(graph, tokens);
+ProgramGraph read_graph(const std::shared_ptr<const JsonDocument>& document, const JsonValue& graph,
+                        Hierarchy& hierarchy, const TokenNames& tokens) {
+  return Reading(document, hierarchy).run(graph, tokens);
 }
 
 }  // namespace fxtrace

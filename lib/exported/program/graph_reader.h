@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -18,9 +19,10 @@ namespace fxtrace {
 using TokenNames = std::unordered_set<std::string_view>;
 
 // Reads a graph and adds its module calls to `hierarchy`.  `tokens`: the names of inputs that only order
-// effects; the result has neither these inputs nor the outputs that they become.  The text of the JSON must
-// outlive the result.  Throws Error(kInput).
-ProgramGraph read_graph(const JsonValue& graph, Hierarchy& hierarchy, const TokenNames& tokens);
+// effects; the result has neither these inputs nor the outputs that they become.  `document`: the document of
+// `graph`, of which the result owns a share.  Throws Error(kInput).
+ProgramGraph read_graph(const std::shared_ptr<const JsonDocument>& document, const JsonValue& graph,
+                        Hierarchy& hierarchy, const TokenNames& tokens);
 
 // Reads an argument that refers to no value: a number, a string, None, ...  Throws Error(kInput) for others.
 Operand read_constant(const JsonValue& argument);

@@ -159,7 +159,7 @@ std::optional<CallId> Hierarchy::call_of(std::string_view stack) {
   const auto is_same = [&](const StackItem& item) {
     const bool ends_here =
         item.end == stack.size() || (item.end < stack.size() && stack[item.end] == kNextItem);
-    return ends_here && stack.substr(0, item.end) == last_stack_.substr(0, item.end);
+    return ends_here && stack.substr(0, item.end) == std::string_view(last_stack_).substr(0, item.end);
   };
   if (!last_items_.empty() && !is_same(last_items_.back()))
     last_items_.erase(std::ranges::partition_point(last_items_, is_same), last_items_.end());

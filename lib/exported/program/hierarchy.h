@@ -70,7 +70,7 @@ class Hierarchy {
   // Declares a path that the program lists, in registration order.  Called before finish(), as call_of() is.
   void declare(std::string_view path);
   // Returns the innermost call of a stack "key,path,type;key,path,type"; nothing when no module runs.  Throws
-  // Error(kInput) for a malformed stack.  The text must live until call_of() has been called again.
+  // Error(kInput) for a malformed stack.
   std::optional<CallId> call_of(std::string_view stack);
 
   // A parameter, buffer or other tensor.
@@ -126,7 +126,7 @@ class Hierarchy {
     std::size_t end = 0;         // position in the stack
     std::optional<CallId> call;  // the innermost call of this item and those before it
   };
-  std::string_view last_stack_;
+  std::string last_stack_;
   std::vector<StackItem> last_items_;
 
   std::vector<std::string> paths_;  // each once, in the order in which they became known

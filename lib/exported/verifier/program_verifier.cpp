@@ -274,7 +274,7 @@ class ProgramVerifier {
                .module = program_.hierarchy().calls()[operation.call].path,
                .node = name_of_node(graph, operation),
                .graph = place,
-               .source = innermost_frame(operation.stack_trace)});
+               .source = innermost_frame(operation.stack_trace.view())});
       };
       if (!operation.name.empty()) {
         if (!names.insert(operation.name).second)

@@ -154,7 +154,15 @@ ResolveClass Program::resolver() {
 const Program::CodeFile* Program::find_file(const std::string& qualifier) {
   const auto known = files_.find(qualifier);
   if (known != files_.end()) return known->second.syntax == nullptr ? nullptr : &known->second;
-  CodeFile file = parse_file(qualifier);  // on failure the file is not kept: the next call throws again
+  if (const auto failed = failed_files_.find(qualifier); failed != failed_files_.end())
+    std::rethrow_exception(failed->second);
+  CodeFile file;
+  try {
+    file = parse_file(qualifier);
+  } catch (const Error&) {
+    failed_files_[qualifier] = std::current_exception();
+    throw;
+  }
   if (file.syntax != nullptr) size_left_ += file.syntax->source().text().size();
   for (const Tree* definition : file.parsed.definitions)
     definitions_[qualifier + "." + std::string(definition->text)] = definition;

@@ -51,7 +51,7 @@ std::string with_excerpt(const SourceRange& range, const std::string& message) {
 }  // namespace
 
 SourceError::SourceError(const SourceRange& range, const std::string& message)
-    : Error(ErrorKind::kInput, with_excerpt(range, message)), range_(range), message_(message) {
+    : Error(ErrorKind::kInput, with_excerpt(range, message)), where_(range), message_(message) {
   if (range.is_known()) at(range.source->name() + ":" + std::to_string(range.source->line_of(range.begin)));
 }
 

@@ -28,7 +28,8 @@ class SourceText {
   mutable std::vector<std::uint32_t> line_starts_;  // built on first use
 };
 
-// A range of bytes of a file.  The text must outlive all ranges.
+// A range of bytes of a file.  The text must outlive all ranges: ranges are for syntax trees and graphs, which
+// their program owns with all of its texts.  What outlives a program has a SourcePlace.
 struct SourceRange {
   const SourceText* source = nullptr;
   std::uint32_t begin = 0, end = 0;
@@ -36,18 +37,29 @@ struct SourceRange {
   bool is_known() const { return source != nullptr; }
 };
 
+// A position in a file, by its name.
+struct SourcePlace {
+  std::string file;  // SourceText::name(); empty when unknown
+  std::uint32_t offset = 0;
+
+  SourcePlace() = default;
+  SourcePlace(const SourceRange& range)  // NOLINT: implicit on purpose, it is where the range begins
+      : file(range.is_known() ? range.source->name() : ""), offset(range.begin) {}
+};
+
 // Thrown for code that cannot be parsed or compiled: an Error(kInput) whose text ends with an excerpt:
 //     x = torch.foo(y)
 //         ~~~~~~~~~ <--- HERE
+// It has its position as values, as it may outlive the text: that of a file that cannot be parsed is freed.
 class SourceError : public Error {
  public:
   SourceError(const SourceRange& range, const std::string& message);
 
-  const SourceRange& range() const { return range_; }
+  const SourcePlace& where() const { return where_; }
   const std::string& message() const { return message_; }
 
  private:
-  SourceRange range_;
+  SourcePlace where_;
   std::string message_;
 };
 

@@ -7,12 +7,12 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "graph/graph.h"
 #include "operators/target.h"
+#include "support/text/owned_text.h"
 
 namespace fxtrace {
 
@@ -63,7 +63,7 @@ struct Operation {
 
   CallId call = kRootCall;                 // the innermost module call
   bool has_stack = false;                  // false when the program names no module that runs the operation
-  std::string_view stack_trace;            // Python's frames, outermost first; points into the program's JSON
+  OwnedText stack_trace;                   // Python's frames, outermost first; of the program's JSON
   std::vector<ProgramSubgraph> subgraphs;  // graphs among the arguments
   bool has_effect = false;                 // the program orders its effect by a token
   bool holds = false;                      // an assert that always holds, given the dimensions

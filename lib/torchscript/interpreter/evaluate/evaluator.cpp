@@ -17,7 +17,7 @@ const IrGraph& code_of(Function& function, const TorchScriptProgram& program) {
     std::string why = error.what();
     if (const auto* in_source = dynamic_cast<const torchscript::SourceError*>(&error)) {
       why = in_source->message();
-      failure.source = program.location(in_source->range(), std::string(function.name()));
+      failure.source = program.location(in_source->where(), std::string(function.name()));
     }
     failure.message = "its code cannot be compiled: " + readable_message(why);
     if (!failure.source && !error.place().empty()) failure.message += " (" + error.place() + ")";

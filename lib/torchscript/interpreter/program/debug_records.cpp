@@ -180,9 +180,9 @@ SourceLocation DebugRecords::Table::location(Source& source, std::size_t start) 
   return result;
 }
 
-DebugRecords::Found DebugRecords::find_source(const torchscript::SourceRange& range) {
-  if (!range.is_known()) return {};
-  const std::string& code_file = range.source->name();
+DebugRecords::Found DebugRecords::find_source(const torchscript::SourcePlace& place) {
+  const std::string& code_file = place.file;
+  if (code_file.empty()) return {};
   auto known = tables_.find(code_file);
   if (known == tables_.end()) {
     Table table;
@@ -196,24 +196,24 @@ DebugRecords::Found DebugRecords::find_source(const torchscript::SourceRange& ra
     known = tables_.emplace(code_file, std::move(table)).first;
   }
   Table& table = known->second;
-  const auto offset = static_cast<std::int64_t>(range.begin);
+  const auto offset = static_cast<std::int64_t>(place.offset);
   const auto after = std::ranges::upper_bound(table.entries, offset, {}, &Entry::offset);
   if (after == table.entries.begin()) return {};
   const Entry& entry = *std::prev(after);
   return {&table, &table.sources[entry.source], entry.start};
 }
 
-std::optional<SourceLocation> DebugRecords::find_location(const torchscript::SourceRange& range) {
-  const auto [table, source, start] = find_source(range);
+std::optional<SourceLocation> DebugRecords::find_location(const torchscript::SourcePlace& place) {
+  const auto [table, source, start] = find_source(place);
   if (source == nullptr) return std::nullopt;
   SourceLocation found = table->location(*source, start);
   if (found.file.empty()) return std::nullopt;
   return found;
 }
 
-std::vector<StackFrame> DebugRecords::stack(const torchscript::SourceRange& range) {
+std::vector<StackFrame> DebugRecords::stack(const torchscript::SourcePlace& place) {
   std::vector<StackFrame> frames;
-  const auto [table, source, start] = find_source(range);
+  const auto [table, source, start] = find_source(place);
   if (source == nullptr) return frames;
   const bool is_stack = source->file.empty();
   Text built;

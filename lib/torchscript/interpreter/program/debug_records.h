@@ -27,11 +27,11 @@ class DebugRecords {
   using ReadRecord = std::function<std::optional<Record>(const std::string&)>;
   explicit DebugRecords(ReadRecord read) : read_(std::move(read)) {}
 
-  // Returns the Python position that a range of the archive's code was generated from.  Records are parsed on
+  // Returns the Python position that a place of the archive's code was generated from.  Records are parsed on
   // first use; a damaged record counts as missing.
-  std::optional<SourceLocation> find_location(const torchscript::SourceRange& range);
+  std::optional<SourceLocation> find_location(const torchscript::SourcePlace& place);
   // Returns the Python stack at that position, innermost first, if torch.jit.trace kept one; else empty.
-  std::vector<StackFrame> stack(const torchscript::SourceRange& range);
+  std::vector<StackFrame> stack(const torchscript::SourcePlace& place);
 
  private:
   struct Text {
@@ -71,7 +71,7 @@ class DebugRecords {
     Source* source = nullptr;
     std::size_t start = 0;
   };
-  Found find_source(const torchscript::SourceRange& range);
+  Found find_source(const torchscript::SourcePlace& place);
 
   ReadRecord read_;
   std::unordered_map<std::string, Table> tables_;  // by code file

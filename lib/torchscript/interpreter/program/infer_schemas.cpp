@@ -46,7 +46,7 @@ struct UnknownCalls {
   bool called = false;
   bool gives_nothing = false;  // a call is a statement of its own
   std::set<std::size_t> used;  // positions of results that are used
-  std::vector<std::pair<std::string, torchscript::SourceRange>> callers;
+  std::vector<std::pair<std::string, torchscript::SourcePlace>> callers;
   std::vector<std::string> arguments;           // types by position
   std::map<std::string, std::string> keywords;  // types by name
   std::map<std::size_t, std::string> results;   // types by position

@@ -22,7 +22,7 @@ struct InferredSchema {
   std::string class_name;  // the class of a method; empty for an operator
   std::string schema;      // complete, or with "?" for a result type that cannot be inferred
   bool complete = false;
-  std::vector<std::pair<std::string, torchscript::SourceRange>> callers;  // functions, and the call in each
+  std::vector<std::pair<std::string, torchscript::SourcePlace>> callers;  // functions, and the call in each
 };
 // Returns the schemas of these operators, and of methods of declared classes, that the calls tell.  To be
 // called before any function of the archive is compiled, which drops its syntax.

@@ -48,7 +48,7 @@ class TorchScriptArchive {
     std::string operator_name;
     std::string schema;  // the operator's, as far as its calls tell it; empty for a method
     std::string why;
-    torchscript::SourceRange call;
+    torchscript::SourcePlace call;
   };
   void add_not_followed(const std::string& function, NotFollowed call);
   const NotFollowed* find_not_followed(const Function& function) const;

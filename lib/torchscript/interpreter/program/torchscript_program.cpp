@@ -577,9 +577,9 @@ Shared<std::optional<SourceLocation>> TorchScriptProgram::location(const IrNode*
   return locations_.emplace(node, last_location_).first->second;
 }
 
-std::optional<SourceLocation> TorchScriptProgram::location(const torchscript::SourceRange& range,
+std::optional<SourceLocation> TorchScriptProgram::location(const torchscript::SourcePlace& place,
                                                            const std::string& function) const {
-  auto found = archive_->debug_records().find_location(range);
+  auto found = archive_->debug_records().find_location(place);
   if (found && found->function.empty()) found->function = function;
   return found;
 }

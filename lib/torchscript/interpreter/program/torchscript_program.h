@@ -75,7 +75,7 @@ class TorchScriptProgram : public fxtrace::Program {
   // Returns the node's position in the Python source.  `function` names the method or function that contains
   // it.
   Shared<std::optional<SourceLocation>> location(const IrNode* node, const std::string& function) const;
-  std::optional<SourceLocation> location(const torchscript::SourceRange& range,
+  std::optional<SourceLocation> location(const torchscript::SourcePlace& place,
                                          const std::string& function) const;
   // Returns Python's stack when torch.jit.trace recorded the node, innermost first; empty for other code.
   std::vector<StackFrame> stack(const IrNode* node) const;
