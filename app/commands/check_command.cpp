@@ -185,9 +185,8 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   const bool is_collection = may_be_collection(input, info);
   if (is_collection) {
     if (rules.are_default) std::erase_if(rules.rules, is_about_the_file);
-    if (std::ranges::any_of(rules.rules, is_about_the_file))
-      throw usage_error("--security and --program check a model's file, but " + input.display() +
-                        " is a collection");
+    if (std::ranges::any_of(rules.rules, is_about_the_program))
+      throw usage_error("--program checks a model's file, but " + input.display() + " is a collection");
   }
   if (arguments.programs_only && holds_no_program(info.kind)) {
     std::erase_if(rules.rules, std::not_fn(is_about_safety));

@@ -153,6 +153,7 @@ void copy(const ConvertArguments& arguments, const ExportedProgram& program, con
   for (const SecurityFinding& finding : scan_security(input.file(), info)) {
     const bool is_example = finding.record.starts_with(examples) && arguments.example_inputs();
     if (finding.kind == SecurityKind::kLibrary || (finding.record != graph && !is_example)) continue;
+    if (std::ranges::find(conversion.refusals, finding.message, &Refusal::why) != conversion.refusals.end()) continue;
     conversion.refusals.push_back(
         {.what = finding.record, .why = finding.message, .help = is_example ? "--sample-inputs none" : ""});
   }
@@ -196,7 +197,9 @@ ProgramRecords lower_method(const ConvertArguments& arguments, const Config& con
   std::ranges::move(lowered.refusals, std::back_inserter(conversion.refusals));
   if (!lowered.refusals.empty()) return {};
   for (const std::string& note : lowered.notes) console.note(note);
-  return records_of(lowered.program, arguments.example_inputs());
+  ProgramRecords records = records_of(lowered.program, arguments.example_inputs());
+  std::ranges::move(refused_texts(records), std::back_inserter(conversion.refusals));
+  return records;
 }
 
 // Checks the written archive before it becomes visible.

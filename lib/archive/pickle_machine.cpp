@@ -74,6 +74,18 @@ void PickleMachine::push_other(std::uint64_t size) {
   push(Kind::kOther);
 }
 
+void PickleMachine::push_bytes(std::uint64_t size) {
+  const std::string_view bytes = text(size);
+  push(Kind::kBytes);
+  values_.back().text = bytes;
+}
+
+// Makes a tuple that is not on the stack.
+PickleMachine::Id PickleMachine::make_tuple(std::span<const Id> items) {
+  push_tuple(items);
+  return pop();
+}
+
 // Pushes an integer written as text: "12", "-12L"; "00" and "01" are booleans.
 void PickleMachine::push_digits(std::string_view digits) {
   if (digits.ends_with('L')) digits.remove_suffix(1);
@@ -82,6 +94,11 @@ void PickleMachine::push_digits(std::string_view digits) {
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   const bool is_integer = !is_bool && problem == std::errc() && end == digits.data() + digits.size();
   is_integer ? push_integer(value) : push(Kind::kOther);
+}
+
+void PickleMachine::push_list(std::span<const Id> items) {
+  push(Kind::kList);
+  add_list_items(stack_.back(), items);
 }
 
 void PickleMachine::push_dict(std::span<const Id> items) {
@@ -114,8 +131,8 @@ void PickleMachine::push_persistent(Id id) {
 
 // --- changes ---
 
-void PickleMachine::call(Id callable, Id arguments) {
-  if (watcher_ != nullptr) watcher_->on_call(callable, arguments);
+void PickleMachine::call(Id callable, Id arguments, Id keywords) {
+  if (watcher_ != nullptr) watcher_->on_call(callable, arguments, keywords);
   if (is_global(callable, "collections", "OrderedDict") ||
       is_global(callable, "collections", "defaultdict")) {
     return push(Kind::kDict);
@@ -125,8 +142,9 @@ void PickleMachine::call(Id callable, Id arguments) {
 
 void PickleMachine::build(Id state) {
   const auto target = find_top();
-  if (watcher_ != nullptr) watcher_->on_state(target.value_or(kNothing));
-  if (target && values_[*target].kind == Kind::kCall) values_[*target].items = values_[state].items;
+  if (watcher_ != nullptr) watcher_->on_state(target.value_or(kNothing), state);
+  if (target && values_[*target].kind == Kind::kCall && values_[state].kind != Kind::kList)
+    values_[*target].items = values_[state].items;
 }
 
 // Tells the watcher that the value on top gets items.
@@ -139,13 +157,28 @@ void PickleMachine::set_items(std::span<const Id> flat) {
   if (const auto target = find_top()) add_items(*target, flat);
 }
 
-void PickleMachine::add_items(Id target, std::span<const Id> flat) {
-  if (flat.size() < 2) return;
+void PickleMachine::append(std::span<const Id> items) {
+  fill(Kind::kList);
+  if (const auto target = find_top(); target && values_[*target].kind == Kind::kList) add_list_items(*target, items);
+}
+
+std::vector<PickleMachine::Item>& PickleMachine::items_of(Id target) {
   if (values_[target].items == 0) {
     values_[target].items = static_cast<std::uint32_t>(items_.size());
     items_.emplace_back();
   }
-  auto& items = items_[values_[target].items];
+  return items_[values_[target].items];
+}
+
+void PickleMachine::add_list_items(Id target, std::span<const Id> list) {
+  if (list.empty()) return;
+  auto& items = items_of(target);
+  for (const Id item : list) items.emplace_back(item, kNothing);
+}
+
+void PickleMachine::add_items(Id target, std::span<const Id> flat) {
+  if (flat.size() < 2) return;
+  auto& items = items_of(target);
   for (std::size_t i = 0; i + 1 < flat.size(); i += 2) items.emplace_back(flat[i], flat[i + 1]);
 }
 
@@ -203,20 +236,22 @@ void PickleMachine::other(unsigned char opcode) {
       pop_to_mark();
       return fill(Kind::kOther);
     case 0x92: {  // NEWOBJ_EX
-      pop();
+      const Id keywords = pop();
       const Id arguments = pop();
-      return call(pop(), arguments);
+      return call(pop(), arguments, keywords);
     }
     case 'o': {  // OBJ
       const auto values = pop_to_mark();
-      return call(values.empty() ? kNothing : values.front(), kNothing);
+      if (values.empty()) throw MalformedPickle{End::kUnknown};
+      const Id callable = values.front();
+      return call(callable, make_tuple(values.subspan(1)));
     }
     case 'i': {  // INST
       const std::string_view module = line();
       const std::string_view name = line();
-      pop_to_mark();
+      const Id arguments = make_tuple(pop_to_mark());
       push_global(module, name);
-      return call(pop(), kNothing);
+      return call(pop(), arguments);
     }
     case 0x93:  // STACK_GLOBAL
       return push_global_of_stack();
@@ -258,12 +293,12 @@ void PickleMachine::other(unsigned char opcode) {
     case 'T':
       return push_text(text(number(4)));
     case 'C':
-      return push_other(number(1));
+      return push_bytes(number(1));
     case 'B':
-      return push_other(number(4));
+      return push_bytes(number(4));
     case 0x8e:
     case 0x96:
-      return push_other(number(8));
+      return push_bytes(number(8));
     default:
       throw MalformedPickle{End::kUnknown};
   }

@@ -12,7 +12,7 @@
 //    pickle: it stands for what an invalid pickle pops from an empty stack.
 // 3. The parts of a value were created before it, so a walk over parts ends.  Items of dicts are added later
 //    and may lead back to the dict; a walk over them needs a bound of its own.
-// 4. The items of a list or a set are not kept, and neither are the bytes of bytes objects.
+// 4. The items of a set are not kept.
 // 5. Texts are views of the pickle's bytes and are not decoded.
 // 6. run() takes time and memory linear in the opcodes and the bytes.  An index of the memo must be smaller
 //    than the limit of opcodes, so that a few bytes cannot ask for a large memo.
@@ -48,14 +48,16 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
  public:
   using Id = std::uint32_t;  // the position of a value in order of creation
   using Item = std::pair<Id, Id>;
+  static constexpr Id kNothing = 0;  // the value that an invalid pickle pops from an empty stack
 
   enum class Kind {
     kOther,
     kInteger,     // number; only integers of up to eight bytes
     kString,      // text
+    kBytes,       // text: bytes, or a bytearray
     kGlobal,      // parts: its module and its name
     kTuple,       // parts: its items
-    kList,        // its items are not kept
+    kList,        // items: its items, as keys
     kDict,        // items: its keys and values
     kCall,        // parts: the callable and the tuple of arguments; items: those of a dict given as state
     kPersistent,  // parts: the id of an object outside the pickle
@@ -65,9 +67,11 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
   class PickleWatcher {
    public:
     virtual ~PickleWatcher() = default;
-    virtual void on_call(Id callable, Id arguments) = 0;  // arguments: a tuple, if it has kind kTuple
-    virtual void on_state(Id target) = 0;                 // BUILD: __setstate__, or attributes
-    virtual void on_fill(Id target, Kind expected) = 0;   // APPEND, SETITEM: methods of the target
+    // `arguments` is a tuple, if it has kind kTuple; `keywords` is kNothing, or what NEWOBJ_EX has in place of a
+    // dict of keyword arguments.
+    virtual void on_call(Id callable, Id arguments, Id keywords) = 0;
+    virtual void on_state(Id target, Id state) = 0;      // BUILD: __setstate__, or attributes
+    virtual void on_fill(Id target, Kind expected) = 0;  // APPEND, SETITEM: methods of the target
     virtual void on_persistent(Id id) = 0;
     virtual void on_extension() = 0;  // EXT1, ...: a global that the process registered under a number
   };
@@ -76,7 +80,7 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
     Kind kind = Kind::kOther;
     std::uint32_t first_part = 0, part_count = 0;
     std::uint32_t items = 0;  // index in items_; 0 without items
-    std::int64_t number = 0;
+    std::int64_t number = 0;  // of a boolean 0 or 1, although it is kOther
     std::string_view text;  // points into the bytes
   };
 
@@ -122,23 +126,25 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
     End end;
   };
   static constexpr Id kUnset = UINT32_MAX;
-  static constexpr Id kNothing = 0;  // the value that an invalid pickle pops from an empty stack
 
   // The operations that PickleOpcodes calls.
   void push_none() { push(Kind::kOther); }
-  void push_boolean(bool) { push(Kind::kOther); }
+  void push_boolean(bool value) {
+    push(Kind::kOther);
+    values_.back().number = value ? 1 : 0;
+  }
   void push_integer(std::int64_t number);
   void push_long(std::uint64_t size);
   void push_real(std::string_view) { push(Kind::kOther); }
   void push_text(std::string_view text);
   void push_global(std::string_view module, std::string_view name);
   void push_tuple(std::span<const Id> items) { push_parts(Kind::kTuple, items); }
-  void push_list(std::span<const Id>) { push(Kind::kList); }
+  void push_list(std::span<const Id> items);
   void push_dict(std::span<const Id> items);
-  void append(std::span<const Id>) { fill(Kind::kList); }
+  void append(std::span<const Id> items);
   void set_items(std::span<const Id> flat);
   void make_object(Id arguments) { call(pop(), arguments); }
-  void call(Id callable, Id arguments);
+  void call(Id callable, Id arguments, Id keywords = kNothing);
   void build(Id state);
   void push_persistent(Id id);
   void put(std::uint64_t index);
@@ -156,16 +162,20 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
   void push(Kind kind);
   void push_parts(Kind kind, std::span<const Id> parts);
   void push_other(std::uint64_t size);
+  void push_bytes(std::uint64_t size);
+  Id make_tuple(std::span<const Id> items);
   void push_digits(std::string_view digits);
   void push_global_of_stack();
   void fill(Kind expected);
+  void add_list_items(Id target, std::span<const Id> list);
   void add_items(Id target, std::span<const Id> flat);
+  std::vector<Item>& items_of(Id target);
   std::optional<Id> find_top() const;
 
   std::size_t max_opcodes_ = 0;
   std::deque<Value> values_{Value{}};
   std::vector<Id> parts_;                     // of all values, concatenated
-  std::vector<std::vector<Item>> items_{{}};  // items of dicts and objects; the first is empty and shared
+  std::vector<std::vector<Item>> items_{{}};  // of lists, dicts and objects; the first is empty and shared
   // The memo, by index.  Python's MEMOIZE takes the number of entries as the next index.
   std::vector<Id> memo_;
   std::size_t memo_count_ = 0;

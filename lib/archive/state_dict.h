@@ -2,29 +2,16 @@
 // storages.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "archive/stored_tensor.h"
+
 namespace fxtrace {
 
 class ZipArchive;
-
-struct StoredTensor {
-  std::string name;
-  std::string storage;      // equal for tensors that share a storage
-  std::int64_t offset = 0;  // in elements
-  std::vector<std::int64_t> sizes, strides;
-  std::string dtype;          // "float32"
-  bool is_parameter = false;  // saved as a torch.nn.Parameter
-  std::string content;        // ZipArchive::content_key()
-  // For a tensor of a class of its own (a wrapper subclass), the tensors that it is made of, named by their
-  // paths in it.  Its sizes, strides and dtype are those that the class shows; its storage is the first
-  // one's.
-  std::vector<StoredTensor> parts = {};
-};
 
 // Returns the tensors of the dict in the record, in its order.  Reads only the record's directory and pickle,
 // and runs nothing.  Values other than tensors over a storage (objects, sparse tensors) are left out.  Throws

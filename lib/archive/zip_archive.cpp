@@ -519,6 +519,11 @@ std::optional<std::uint64_t> ZipArchive::find_stored(std::string_view name) cons
   return handle_->bytes.start() + record.content;
 }
 
+const ZipArchive::Entry* ZipArchive::find_exactly(std::string_view name) const {
+  const auto found = index_.find(lower(name));
+  return found == index_.end() || entries_[found->second].name != name ? nullptr : &entries_[found->second];
+}
+
 bool ZipArchive::contains(std::string_view name) const { return Handle::find(*this, name) != nullptr; }
 
 std::uint64_t ZipArchive::size(std::string_view name) const {

@@ -44,7 +44,6 @@ constexpr auto kRows = std::to_array<Row>({
     {ArchiveKind::kExported, "data/constants/", ".pt", Reader::kLoaded},
     {ArchiveKind::kExported, "data/constants/", "*", Reader::kPayload},
     {ArchiveKind::kExported, "data/sample_inputs/", ".pt", Reader::kLoaded},
-    {ArchiveKind::kExported, "data/aotinductor/", "*", Reader::kCompiled},
     {ArchiveKind::kExported, "extra/", "*", Reader::kForCaller},
 
     {ArchiveKind::kOldExported, "serialized_exported_program.json", kWhole, Reader::kProgram},
@@ -106,11 +105,30 @@ ArchivePlace find_archive_place(const ZipArchive& zip) {
   return place;
 }
 
+std::size_t end_of_compiled_model(std::string_view name) {
+  constexpr std::string_view kModels = "data/aotinductor", kConstants = "data/constants";
+  std::string normal(name);  // as on Windows
+  std::ranges::replace(normal, '\\', '/');
+  if (normal.starts_with(kModels)) {
+    const std::size_t model = normal.find('/', std::min(normal.size(), kModels.size() + 1));
+    return model == std::string::npos ? name.size() : model + 1;
+  }
+  if (!normal.starts_with(kConstants)) return 0;
+  // The names of constants have no end; the others are not looked for.
+  const std::string_view last = std::string_view(normal).substr(normal.rfind('/') + 1);
+  const bool is_constant = last.find('.') == std::string_view::npos || last.ends_with(".pt") ||
+                           last.ends_with("_constants_config.json");
+  return is_constant ? 0 : name.size();
+}
+
 Reader reader_of(ArchiveKind kind, std::string_view name) {
   if (kind == ArchiveKind::kOther) return Reader::kNobody;
   if (std::ranges::find(kOfEvery, name) != kOfEvery.end()) return Reader::kText;
   for (const Row& row : kRows) {
-    if (row.kind == kind && fits(row, name)) return row.reader;
+    if (row.kind != kind || !fits(row, name)) continue;
+    // The key of a storage has no folders.
+    const bool is_deep = row.reader == Reader::kStorage && name.find('/', row.start.size()) != std::string_view::npos;
+    return is_deep ? Reader::kNobody : row.reader;
   }
   // A caller of torch.package may load any other record as text, bytes or a pickle.
   return kind == ArchiveKind::kPackage && !name.starts_with(".data/") ? Reader::kForCaller : Reader::kNobody;

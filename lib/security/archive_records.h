@@ -31,7 +31,6 @@ enum class Reader : std::uint8_t {
   kPayloads,      // the configuration of weights or constants
   kPayload,       // a record that such a configuration names
   kLoaded,        // given to torch.load: an archive or a pickle; or empty
-  kCompiled,      // a model of AOTInductor, which is compiled or run
   kPython,        // Python code, which is imported
   kBytecode,      // instructions of the lite interpreter
   kForCaller,     // given to whoever asks for it, as it is
@@ -42,6 +41,11 @@ struct ArchivePlace {
   std::string folder;  // the folder of all records, with a slash; torch takes that of the first record
 };
 ArchivePlace find_archive_place(const ZipArchive& zip);
+
+// Returns the end of the part of the record's name that says of which compiled model it is a part: one of
+// AOTInductor, which torch compiles, loads or runs; 0 if it is of none.  torch takes what begins with one of two
+// names, in an archive of any kind, by the ends of their names, and asks no configuration.
+std::size_t end_of_compiled_model(std::string_view name);
 
 // Returns the reader of the record `name`, which is given without the archive's folder.
 Reader reader_of(ArchiveKind kind, std::string_view name);

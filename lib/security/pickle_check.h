@@ -9,8 +9,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "archive/security_finding.h"
+#include "security/sparse_check.h"
 
 namespace fxtrace::security {
 
@@ -30,12 +32,17 @@ struct PickleReading {
   bool is_whole = false;                            // the pickle was followed to its end
   std::size_t end = 0;                              // offset of its end
   std::map<std::string, std::uint64_t> storages{};  // bytes of the storages that it refers to, by key
+  std::vector<SparseTensor> sparse{};               // tensors with indices in storages, which are not checked yet
+  std::optional<std::vector<std::string>> texts{};  // the pickled value, if it is a list of texts
 };
 
 constexpr std::size_t kMaxPickle = 256'000'000;  // bytes
 
 // Checks the pickle that begins at `start`, which some reader unpickles: every global in it must be harmless.
 PickleReading check_pickle(std::string_view bytes, std::size_t start, Unpickler unpickler, const Tell& tell);
+
+// Checks the indices of the tensors, whose storages `read` reads; within a budget for all of them.
+void check_indices(const std::vector<SparseTensor>& tensors, const ReadStorage& read, const Tell& tell);
 
 // Checks bytes that no reader should take for a pickle: torch.load runs any file that is neither a zip nor a
 // tar archive as far as its bytes are opcodes.  `strict`: naming a global is an offence already, as that

@@ -1,5 +1,5 @@
-// The check of an exported program's JSON: the texts in it that torch evaluates, imports or calls, and those
-// that it writes into the code of the graph's module.
+// The check of an exported program's JSON: the texts in it that torch runs (exported/format/inert_texts.h), and what the
+// operators that it calls reach.
 #pragma once
 
 #include <map>
@@ -14,9 +14,8 @@ namespace fxtrace::security {
 // Checks the JSON of a program.  Throws Error(kInput) for a text that is not JSON.
 void check_program(const JsonValue& program, const Tell& tell);
 
-// Checks a target, as the JSON of a program and of a compiled one has it: "torch.ops.aten.add.Tensor",
-// "_operator.mul", "math.floor", "torch.sym_max".
-void check_target(std::string_view target, const Tell& tell);
+// Checks what an operator reaches: "torch.ops.aten.add.Tensor".  Other targets are left to check_texts().
+void check_reach(std::string_view target, const Tell& tell);
 
 // The entry of a record in the configuration of weights or constants.
 struct Payload {

@@ -14,12 +14,14 @@
 #include "archive/little_endian.h"
 #include "archive/pickle_machine.h"
 #include "archive/zip_archive.h"
+#include "exported/format/inert_texts.h"
 #include "security/archive_records.h"
 #include "security/pickle_check.h"
 #include "security/program_check.h"
 #include "security/script_check.h"
 #include "support/error.h"
 #include "support/json_document.h"
+#include "support/restore.h"
 #include "support/text/identifier.h"
 #include "support/text/utf8.h"
 
@@ -119,8 +121,6 @@ bool is_safetensors(std::string_view bytes, std::uint64_t size) {
 }
 
 bool is_json(std::string_view text) {
-  const std::size_t start = text.find_first_not_of(" \t\r\n");
-  if (start == std::string_view::npos || (text[start] != '{' && text[start] != '[')) return false;
   try {
     const JsonDocument document(text, "text");
     return true;
@@ -149,13 +149,14 @@ class Scan {
  public:
   void zip(const std::shared_ptr<const ZipArchive>& archive, const std::string& prefix, int nesting) {
     names(*archive, prefix);
-    Archive scanned{archive, security::find_archive_place(*archive), prefix, nesting, {}, {}};
+    Archive scanned{archive, security::find_archive_place(*archive), prefix, nesting, {}, {}, {}};
     payloads(scanned);
     for (const ZipArchive::Entry& entry : archive->entries()) {
       if (findings_.size() >= kMaxFindings) return;
       guarded(prefix + entry.name, [&] { record(scanned, entry); });
     }
     storages(scanned);
+    indices(scanned);
     if (scanned.place.kind == ArchiveKind::kScript) script(scanned);
   }
 
@@ -205,6 +206,12 @@ class Scan {
     int nesting = 0;
     std::map<std::string, Payload, std::less<>> payloads;     // by record, with the folder
     std::map<std::string, std::uint64_t, std::less<>> bytes;  // sizes of storages by the pickles, by record
+    // Tensors with indices, by the pickle, with the beginning of the names of its storages' records.
+    struct Sparse {
+      std::string record, storages;
+      std::vector<security::SparseTensor> tensors;
+    };
+    std::vector<Sparse> sparse = {};
   };
 
   security::Tell teller(const std::string& record) {
@@ -255,14 +262,14 @@ class Scan {
         const JsonDocument document(JsonText{archive.zip->read(entry, security::kMaxPickle)}, entry.name);
         const std::string folder = entry.name.substr(0, entry.name.rfind('/') + 1);
         for (const auto& [path, payload] : security::read_payloads(document.root(), teller(record))) {
-          const bool leads_away = path.find('/') != std::string::npos || path.find('\\') != std::string::npos;
-          if (leads_away)
-            add(SecurityKind::kPath, record, path.substr(0, kMaxName),
-                "it names the record '" + path.substr(0, kMaxName) + "', which is outside of its folder");
+          const bool leads_away = path.find_first_of("/\\") != std::string::npos;  // read_payloads() tells
           const std::string named = path.starts_with('/') ? archive.place.folder + path : folder + path;
           Payload& known = archive.payloads.emplace(named, payload).first->second;
           known.is_pickled |= payload.is_pickled;
           known.is_tensor &= payload.is_tensor;
+          if (!leads_away && archive.zip->find_exactly(named) == nullptr)
+            add(SecurityKind::kSize, record, path.substr(0, kMaxName),
+                "it names the record '" + path.substr(0, kMaxName) + "', but the archive has no record of that name");
         }
       });
     }
@@ -287,6 +294,10 @@ class Scan {
     if (const std::string code = describe_machine_code(head); !code.empty())
       return add(SecurityKind::kCode, record, code, "machine code: " + code);
     const auto whole = [&](std::size_t most) { return archive.zip->read(entry, most); };
+    if (const std::size_t end = security::end_of_compiled_model(name_in(archive, entry)); end != 0) {
+      return add(SecurityKind::kCode, record.substr(0, archive.prefix.size() + archive.place.folder.size() + end), "",
+                 "a part of a compiled model, which torch compiles, loads and runs");  // one offence for all of them
+    }
     const auto payload = archive.payloads.find(entry.name);
     Reader reader = reader_of(archive, entry);
     if (payload != archive.payloads.end()) {
@@ -318,12 +329,6 @@ class Scan {
         return this->payload(archive, entry, payload->second, record, head);
       case Reader::kLoaded:
         return loaded(archive, entry, record, head);
-      case Reader::kCompiled: {  // one offence for all records of a model
-        constexpr std::string_view kFolder = "data/aotinductor/";
-        const std::size_t start = archive.prefix.size() + archive.place.folder.size() + kFolder.size();
-        return add(SecurityKind::kCode, record.substr(0, record.find('/', start) + 1), "",
-                   "a compiled model, which torch compiles, loads and runs");
-      }
       case Reader::kPython:
         return add(SecurityKind::kCode, record, "", "Python code, which runs when the package is imported");
       case Reader::kBytecode:
@@ -360,7 +365,8 @@ class Scan {
   void pickle(Archive& archive, const ZipArchive::Entry& entry, const std::string& record,
               Unpickler unpickler) {
     const std::string bytes = read_pickle(archive, entry);
-    const auto reading = security::check_pickle(bytes, 0, unpickler, teller(record));
+    auto reading = security::check_pickle(bytes, 0, unpickler, teller(record));
+    example_inputs(bytes, record);
     if (reading.is_whole && reading.end != bytes.size())
       unknown(record, std::to_string(bytes.size() - reading.end) + " bytes follow its pickle");
     // data.pkl has its storages in data/; all pickles of a package have theirs in one folder.
@@ -368,11 +374,34 @@ class Scan {
     std::string folder(name.substr(0, name.rfind('.')));
     const bool is_package = archive.place.kind == ArchiveKind::kPackage;
     if (name.ends_with("/bytecode.pkl")) folder = archive.place.folder + "constants";
+    const std::string start = is_package ? archive.place.folder + ".data/" : folder + "/";
     for (const auto& [key, size] : reading.storages) {
-      const std::string named = is_package ? archive.place.folder + ".data/" + key : folder + "/" + key;
+      const std::string named = start + key + storage_suffix(archive);
       const auto [place, is_new] = archive.bytes.emplace(named, size);
       if (!is_new && place->second != size)
         add(SecurityKind::kSize, record, key.substr(0, kMaxName), "its pickles give a storage two sizes");
+      // miniz, by which torch finds a record, takes no notice of case and ends a name at a zero byte.
+      if (size != 0 && archive.zip->find_exactly(named) == nullptr)
+        add(SecurityKind::kSize, record, key.substr(0, kMaxName),
+            "its pickle has a storage '" + key.substr(0, kMaxName) + "', but the archive has no record of that name");
+    }
+    if (!reading.sparse.empty()) archive.sparse.push_back({record, start, std::move(reading.sparse)});
+  }
+
+  static std::string storage_suffix(const Archive& archive) {
+    return archive.place.kind == ArchiveKind::kPackage ? ".storage" : "";
+  }
+
+  void indices(const Archive& archive) {
+    for (const auto& [record, start, tensors] : archive.sparse) {
+      guarded(record, [&] {
+        const auto read = [&](const std::string& key, std::uint64_t bytes) -> std::optional<std::string> {
+          const ZipArchive::Entry* entry = archive.zip->find_exactly(start + key + storage_suffix(archive));
+          if (entry == nullptr || entry->size < bytes) return std::nullopt;
+          return archive.zip->read(*entry, static_cast<std::size_t>(bytes));
+        };
+        security::check_indices(tensors, read, teller(record));
+      });
     }
   }
 
@@ -408,14 +437,24 @@ class Scan {
     // Any other payload is a tensor, whose size find_cut_tensors() checks.
   }
 
+  void example_inputs(std::string_view bytes, const std::string& record) {
+    if (!is_example_) return;
+    if (auto problem = problem_of_example_inputs(bytes)) add(SecurityKind::kCode, record, "", *std::move(problem));
+  }
+
   // Checks a record that is given to torch.load.
   void loaded(Archive& archive, const ZipArchive::Entry& entry, const std::string& record,
               const std::string& head) {
+    const std::string_view name = name_in(archive, entry);
+    const bool was_example = std::exchange(
+        is_example_, name.starts_with("data/sample_inputs/") || name == "serialized_example_inputs.pt");
+    const Restore restore([&] { is_example_ = was_example; });
     if (starts_as_zip(head)) return nested(archive, entry, record, false);
     if (entry.size == 0) return;
     const std::string bytes = read_pickle(archive, entry);
     if (is_tar(bytes)) return file(bytes, entry.size, record, "a tar archive");
     security::check_pickle_file(bytes, entry.size, teller(record));
+    example_inputs(bytes, record);
   }
 
   // Checks a record that is given to a caller: text is harmless, but other bytes may be anything.
@@ -509,7 +548,8 @@ class Scan {
   std::vector<SecurityFinding> findings_;
   std::unordered_set<std::string> seen_;
   std::size_t nested_ = 0;
-  bool is_object_ = false;
+  bool is_object_ = false;   // what is scanned is an object of a C++ class
+  bool is_example_ = false;  // what is scanned are a program's example inputs
 };
 
 }  // namespace

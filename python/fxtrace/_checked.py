@@ -1,12 +1,13 @@
 """Checked versions of torch functions that access memory as their arguments say.
 
 The checks keep views with their own sizes, strides and offset inside of their tensor's memory, and the indices of sparse tensors
-inside of their sizes; torch itself does not check all of that.
+inside of their sizes; torch itself does not check all of that. What is printed is printed by a format that looks nothing up.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
-from ._errors import ViewError
+from ._errors import RebuildError, ViewError
 
 _VIEWS = frozenset(
     "as_strided as_strided_ as_strided_copy as_strided_scatter _alloc_from_pool _reinterpret_tensor _reshape_alias "
@@ -24,20 +25,26 @@ _SPARSE = frozenset(
     "sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor "
     "sparse_csr_tensor".split()
 )
+_PRINT = "higher_order.print"
+_PLAIN_FORMAT = re.compile(r"(?:[^{}]|\{\{|\}\}|\{\w*(?:![rsa])?(?::(?!.{0,20}\d{5})[^{}]{0,19})?\})*", re.ASCII | re.DOTALL)
 _DOT = "_dot_"  # stands for the dots of a target in Python names
 
 
 def checked(target: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `function`, whose target is `target`, with a check if it needs one."""
-    return _checked(target) if _name(target) in _VIEWS | _SPARSE else function
+    return _checked(target) if _is_checked(target) else function
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
     """Return the checked function that the code of a pickled module imports by this name."""
     target = name.replace(_DOT, ".")
-    if _DOT in name and _name(target) in _VIEWS | _SPARSE:
+    if _DOT in name and _is_checked(target):
         return _checked(target)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _is_checked(target: str) -> bool:
+    return target == _PRINT or _name(target) in _VIEWS | _SPARSE
 
 
 def _name(target: str) -> str:
@@ -59,6 +66,10 @@ def _checked(target: str) -> Callable[..., Any]:
         for value in pytree.tree_leaves((args, kwargs)):
             if isinstance(value, fx.Proxy):
                 return value.tracer.create_proxy("call_function", call, args, kwargs)
+        if target == _PRINT:
+            if not args or not isinstance(args[0], str) or not _PLAIN_FORMAT.fullmatch(args[0]):
+                raise RebuildError(f"{target}: its format is not a text whose fields are its arguments alone")
+            return function(*args, **kwargs)
         if is_view:
             _check_view(target, _bound(function, args, kwargs))
         if _name(target) in _VIEWS:
@@ -68,7 +79,7 @@ def _checked(target: str) -> Callable[..., Any]:
             return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = target.replace(".", _DOT)
-    call.__doc__ = f"{target}, with a check of the memory that it accesses."
+    call.__doc__ = f"{target}, with a check of its arguments."
     return call
 
 

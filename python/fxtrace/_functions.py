@@ -52,7 +52,7 @@ def is_callable(target: str, libraries: Iterable[str] = ()) -> bool:
     """
     parts = target.split(".")
     space, _, name = ("torch.classes", "", parts[2]) if parts[:2] == ["torch", "classes"] else (parts[0], "", ".".join(parts[1:2]))
-    if name in OPERATORS.get(space, ()):
+    if not OPERATORS.get(space, frozenset()).isdisjoint((name, ".".join(parts[1:3]))):  # some by the overload
         return True
     trusted = name if space == "torch.classes" else space
     return (trusted in libraries and trusted not in OPERATORS) or f"{space}.{name}" in libraries

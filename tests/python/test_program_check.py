@@ -141,7 +141,7 @@ DAMAGE = [
     (MODULES, "form", "'gone' is used before it is defined", None, lambda p, r: arg(p, "relu", "self")["arg"]["as_tensor"].update(name="gone")),
     (MODULES, "form", "used before it is defined", None, lambda p, r: graph(p)["nodes"].reverse()),
     (MODULES, "form", "two nodes have the name 'relu'", "relu", lambda p, r: node(p, "linear_1").update(name="relu")),
-    (MODULES, "form", "its name is not an identifier", "a b", lambda p, r: node(p, "linear_1").update(name="a b")),
+    (MODULES, "form", "the name 'a b' is not an identifier", "a b", lambda p, r: node(p, "linear_1").update(name="a b")),
     (MODULES, "form", "unknown dtype 99", None, lambda p, r: graph(p)["tensor_values"]["linear"].update(dtype=99)),
     # calls
     (MODULES, "call", "'weight' is a text, expected Tensor", "linear", lambda p, r: arg(p, "linear", "weight").update(arg={"as_string": "w"})),

@@ -10,6 +10,8 @@
 #include "archive/zip_writer.h"
 #include "convert/write/example_inputs.h"
 #include "convert/write/program_json.h"
+#include "exported/format/inert_texts.h"
+#include "support/json_document.h"
 
 namespace fxtrace {
 namespace {
@@ -93,6 +95,24 @@ ProgramRecords records_of(const WrittenProgram& program, bool example_inputs) {
   records.constants = program.constants;
   if (example_inputs) records.example_inputs = made(saved_example_inputs(program));
   return records;
+}
+
+std::vector<Refusal> refused_texts(const ProgramRecords& program) {
+  std::vector<Refusal> refusals;
+  const auto refuse = [&](const TextFault& fault) {
+    const bool is_value = fault.place.ends_with("as_string");
+    refusals.push_back({.module = fault.module,
+                        .what = fault.place,
+                        .why = fault.why,
+                        .help = is_value ? "--concrete NAME=VALUE gives the input another value" : ""});
+  };
+  check_texts(JsonDocument(program.json, "the program").root(), refuse);
+  for (const auto* tensors : {&program.weights, &program.constants}) {
+    const std::string config =
+        text_of([&](std::ostream& out) { write_tensor_places(*tensors, [](const auto&) { return "record"; }, out); });
+    check_texts(JsonDocument(config, "the tensors").root(), refuse);
+  }
+  return refusals;
 }
 
 void write_program_archive(const std::vector<ProgramRecords>& programs, const Program& model,

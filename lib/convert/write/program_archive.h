@@ -8,6 +8,7 @@
 
 #include "archive/model_file.h"
 #include "archive/zip_archive.h"
+#include "convert/lower/lowering.h"
 #include "convert/lower/written_program.h"
 #include "trace/tracer/program.h"
 
@@ -23,6 +24,10 @@ struct ProgramRecords {
 
 // Returns the records of a program, with zeros as example inputs if `example_inputs`.
 ProgramRecords records_of(const WrittenProgram& program, bool example_inputs);
+
+// Returns what torch would run of the texts that the records are made of (exported/format/inert_texts.h): names and
+// values of a model can be any text.
+std::vector<Refusal> refused_texts(const ProgramRecords& program);
 
 // Writes the archive.  Copies the bytes of tensors from the model's file, record by record, each once for all
 // programs; does not read them if the file has their checksum.  Without `weights`, all parameters and buffers

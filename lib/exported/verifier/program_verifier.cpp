@@ -15,6 +15,7 @@
 
 #include "archive/state_dict.h"
 #include "archive/zip_archive.h"
+#include "exported/format/inert_texts.h"
 #include "exported/program/exported_archive.h"
 #include "exported/program/exported_program.h"
 #include "exported/program/graph_reader.h"
@@ -68,13 +69,6 @@ bool for_each_symbol(const Expression& value, const F& f) {
   for (std::size_t i = value.kind() == Expression::Kind::kCall ? 1 : 0; i < value.parts().size(); ++i)
     is_read = for_each_symbol(value.parts()[i], f) && is_read;
   return is_read;
-}
-
-// Returns whether the name is an identifier of Python, which may have letters beyond ASCII.
-bool is_python_name(std::string_view name) {
-  const auto is_other = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
-  return !name.empty() && !is_digit(name.front()) &&
-         std::ranges::all_of(name, [&](char c) { return is_word(c) || is_other(c); });
 }
 
 using TellFault = std::function<void(ProgramFault)>;
@@ -279,7 +273,6 @@ class ProgramVerifier {
       if (!operation.name.empty()) {
         if (!names.insert(operation.name).second)
           tell(FaultKind::kForm, "two nodes have the name " + name_text(operation.name));
-        if (!is_python_name(operation.name)) tell(FaultKind::kForm, "its name is not an identifier");
       }
       results(said, *node, tell);
       const bool is_region = operation.target.text().find("autocast") != std::string::npos;
@@ -332,8 +325,6 @@ class ProgramVerifier {
       const std::string& name = graph.values[i].name;
       if (name.empty()) continue;
       by_name.emplace(name, i);
-      if (!is_python_name(name))
-        add(FaultKind::kForm, "the name of a value is not an identifier", name, place);
     }
     Said said{std::vector<bool>(graph.values.size()), {}};
     const auto each = [&](const char* table, ValueKind kind, auto&& look) {
@@ -674,6 +665,10 @@ std::vector<ProgramFault> verify_programs(const FileInfo& info, const ProgramChe
   for (const std::string& model : archive.models()) {
     guarded(model, [&](const TellFault& tell) {
       const ExportedProgram program(info, model);
+      check_texts(program.json(), [&](const TextFault& fault) {
+        tell({.kind = FaultKind::kForm, .message = fault.place + ": " + fault.why, .module = fault.module,
+              .node = fault.node.empty() ? std::nullopt : std::optional(fault.node)});
+      });
       ProgramVerifier(program, info, tell).run();
     });
   }

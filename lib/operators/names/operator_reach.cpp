@@ -42,7 +42,7 @@ bool has_name(std::string_view names, std::string_view name) {
 bool is_bounded(std::string_view name) {
   constexpr std::string_view kInert =
       "aten::_make_dep_token export::access_subclass_inner_tensor prims::_make_token prims::_sink_tokens "
-      "profiler::_record_function_enter profiler::_record_function_enter_new";
+      "profiler::_record_function_enter";
   const std::size_t colons = std::min(name.find("::"), name.size());
   const std::string_view space = name.substr(0, colons);
   return space == "prim" || !is_torch_operator_space(space) || has_word(kInert, name) ||
@@ -74,11 +74,11 @@ std::string_view higher_order_reach(std::string_view name) {
       "_export_tracepoint associative_scan auto_functionalized auto_functionalized_v2 "
       "autograd_function_apply call_torchbind cond custom_function_call flex_attention "
       "flex_attention_backward flex_gemm foreach_map graphsafe_run_with_rng_state hints_wrapper invoke_quant "
-      "invoke_quant_packed invoke_subgraph map map_impl out_dtype run_and_save_rng_state run_with_rng_state "
+      "invoke_quant_packed invoke_subgraph map map_impl out_dtype print run_and_save_rng_state run_with_rng_state "
       "scan strict_mode switch tag_activation_checkpoint while_loop while_loop_stack_output with_effects wrap "
       "wrap_activation_checkpoint wrap_with_autocast wrap_with_set_grad_enabled");
   if (known.contains(name)) return {};
-  return name == "print" || name == "inline_asm_elementwise" ? "the process" : "code that is not in the file";
+  return name == "inline_asm_elementwise" ? "the process" : "code that is not in the file";
 }
 
 }  // namespace fxtrace

@@ -10,7 +10,7 @@ namespace fxtrace {
 // program into the code of its module.
 inline bool is_plain_path(std::string_view text) {
   return std::ranges::none_of(text, [](char c) {
-    return c == '"' || c == '\'' || c == '\\' || static_cast<unsigned char>(c) < 0x20;
+    return c == '"' || c == '\'' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
   });
 }
 

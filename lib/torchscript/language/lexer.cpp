@@ -114,7 +114,8 @@ class Lexer {
   std::vector<Token> run() {
     indents_.push_back(static_cast<std::uint32_t>(skip_to_code()));
     while (at_ < text_.size()) step();
-    end_line(indents_.front());
+    // As in LibTorch, a last line without a newline does not end, and neither do the blocks that it is in.
+    if (has_last_newline_) end_line(indents_.front());
     add(TokenKind::kEnd, at_, at_);
     return std::move(tokens_);
   }
@@ -133,7 +134,8 @@ class Lexer {
         ++at_;
       } else {
         const std::size_t indent = skip_to_code();
-        if (at_ < text_.size()) end_line(static_cast<std::uint32_t>(indent));
+        has_last_newline_ = at_ == text_.size();
+        if (!has_last_newline_) end_line(static_cast<std::uint32_t>(indent));
       }
     } else {
       token(c);
@@ -284,6 +286,7 @@ class Lexer {
   std::string_view text_;
   std::size_t at_ = 0;
   int nesting_ = 0;
+  bool has_last_newline_ = false;  // outside of brackets, with no code behind it
   std::vector<std::uint32_t> indents_;
   std::vector<Token> tokens_;
 };

@@ -900,7 +900,7 @@ class ClassWriter {
           } else if constexpr (std::is_same_v<Value, Argument::MemoryFormat>) {
             of_torch(is_torch_memory_format(value.name), value.name, "memory format");
           } else if constexpr (std::is_same_v<Value, Argument::Function>) {
-            if (fx_function(value.name)) {
+            if (may_pass_on(value.name)) {
               out += function(value.name);
             } else {
               problem_ = python_string(value.name) + " is not a function that a graph may pass on";

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "operators/target.h"
+#include "support/text/plain_format.h"
 #include "support/text/printable.h"
 #include "support/text/qualified_name.h"
 #include "support/text/words.h"
@@ -291,12 +292,15 @@ class FileWriter {
       if (node.model_function) {
         file_.model_functions.try_emplace(*node.target);
       } else if (node.op == Opcode::kCallFunction) {
-        find_function(node.target);
+        if (has_plain_format(node))
+          find_function(node.target);
+        else
+          refuse_function(node.target);
       }
       if (node.op == Opcode::kCallModule) calls_modules_ = true;
       for_each_of<Argument::Tuple>(node, [&](const Argument::Tuple& tuple) { find_named_tuple(tuple); });
       for_each_of<Argument::Function>(node, [&](const Argument::Function& function) {
-        if (fx_function(function.name)) find_function(function.name);  // others are not passed on
+        if (may_pass_on(function.name)) find_function(function.name);
       });
     }
     for (const Subgraph& body : graph.subgraphs) find_functions(body.graph);
@@ -307,6 +311,18 @@ class FileWriter {
         if (const auto* tuple = value.get_if<Argument::Tuple>()) find_named_tuple(*tuple);
       });
     }
+  }
+
+  // A function that prints by a format is called only where the format is known to look nothing up.
+  static bool has_plain_format(const Node& node) {
+    if (node.target != kPrintOperator) return true;
+    const auto* format = node.args.empty() ? nullptr : node.args[0].get_if<std::string>();
+    return format != nullptr && is_plain_format(*format);
+  }
+  void refuse_function(const std::string& target) {
+    file_.functions[target].clear();
+    if (std::ranges::find(file_.missing, target, [](const auto& each) { return each.first; }) == file_.missing.end())
+      file_.missing.emplace_back(target, "");
   }
 
   void find_named_tuple(const Argument::Tuple& tuple) {
@@ -327,10 +343,7 @@ class FileWriter {
     const auto [found, is_new] = file_.functions.try_emplace(target);
     if (!is_new || target == "builtins.getattr") return;
     const auto text = fx_function(target);
-    if (!text) {
-      file_.missing.emplace_back(target, "");
-      return;
-    }
+    if (!text) return refuse_function(target);
     found->second = *text;
     const std::string first = text->substr(0, text->find_first_of(".("));
     if (first != "getattr") file_.names.reserve(first);

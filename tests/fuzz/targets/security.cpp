@@ -1,7 +1,8 @@
 // Fuzz target: the security checks.
 #include <string>
 
-#include "security/expression_check.h"
+#include "exported/format/evaluated_text.h"
+#include "exported/format/inert_texts.h"
 #include "security/pickle_check.h"
 #include "security/program_check.h"
 #include "support/json_document.h"
@@ -31,10 +32,12 @@ void security(std::string_view input) {
   security::check_pickle_file(input, input.size(), tell);
   security::check_as_pickle(input, input.size(), true, tell);
 
-  if (!security::problem_of_size(input)) require(!has_more_than_arithmetic(input), "a size is arithmetic");
-  static_cast<void>(security::problem_of_guard(input));
-  static_cast<void>(security::problem_of_tree(input, true));
-  security::check_target(input, tell);
+  if (!problem_of_size_text(input)) require(!has_more_than_arithmetic(input), "a size is arithmetic");
+  static_cast<void>(problem_of_guard_text(input));
+  static_cast<void>(problem_of_tree_text(input, true));
+  static_cast<void>(problem_of_target_text(input));
+  static_cast<void>(problem_of_example_inputs(input));
+  security::check_reach(input, tell);
   accepts([&] {
     const JsonDocument document(input, "program");
     security::check_program(document.root(), tell);

@@ -9,7 +9,7 @@
 #include "folder.h"
 #include "operators/names/operator_reach.h"
 #include "security/archive_records.h"
-#include "security/expression_check.h"
+#include "exported/format/evaluated_text.h"
 #include "security/pickle_check.h"
 #include "security/security_scan.h"
 #include "tests/fuzz/stored_zip.h"
@@ -131,7 +131,7 @@ TEST_CASE("security: sizes and guards are arithmetic", "[security]") {
         "Max(1, s0)", "Eq(s0, 1)", "(s0 > 1) & (s1 < 2)", "Float('1.5', precision=53)",
         "-9223372036854775807", "Piecewise((1, s0 > 2), (s0, True))"}) {
     CAPTURE(text);
-    CHECK(security::problem_of_size(text).value_or("") == "");
+    CHECK(problem_of_size_text(text).value_or("") == "");
   }
   for (const char* text :
        {"__import__('os')", "s0.x", "[s0][0]", "9**9**9", "2**99999", "LShift(Integer(1), Integer(99999))",
@@ -139,18 +139,18 @@ TEST_CASE("security: sizes and guards are arithmetic", "[security]") {
         "s0; s1", "lambda: 1", "'x'", "Integer(1)**Integer(9)**Integer(9)**Integer(9)",
         "Float('1e999999999')", "L['x'].size()[0]"}) {
     CAPTURE(text);
-    CHECK(security::problem_of_size(text).has_value());
+    CHECK(problem_of_size_text(text).has_value());
   }
   for (const char* text : {"L['x'].size()[0] % 8 == 0", "2 <= L['args'][0].size()[1] <= 64",
                            "not (L['x'].stride()[0] == 1)", "L['x'].y.size()[0] + 1 == math.floor(s0/2)"}) {
     CAPTURE(text);
-    CHECK(security::problem_of_guard(text).value_or("") == "");
+    CHECK(problem_of_guard_text(text).value_or("") == "");
   }
   for (const char* text :
        {"L['x'].tolist()", "L['x'].__class__ == 1", "os.system('x') == 0", "L[\"a'b\"] == 1", "L[s0] == 1",
         "L['x'].size()[L['y'].item()]", "x if y else z"}) {
     CAPTURE(text);
-    CHECK(security::problem_of_guard(text).has_value());
+    CHECK(problem_of_guard_text(text).has_value());
   }
 }
 
@@ -158,18 +158,18 @@ TEST_CASE("security: trees of arguments import nothing", "[security]") {
   const auto tree = [](const std::string& context) {
     return R"([1, {"type": "builtins.dict", "context": )" + context + R"(, "children_spec": []}])";
   };
-  CHECK(security::problem_of_tree(tree(R"("[\"a\"]")"), false).value_or("") == "");
+  CHECK(problem_of_tree_text(tree(R"("[\"a\"]")"), false).value_or("") == "");
   CHECK(
-      security::problem_of_tree(
+      problem_of_tree_text(
           tree(
               R"("{\"default_factory_module\": \"builtins\", \"default_factory_name\": \"list\", \"dict_context\": []}")"),
           false)
           .value_or("") == "");
-  CHECK(security::problem_of_tree(
+  CHECK(problem_of_tree_text(
       tree(R"("{\"default_factory_module\": \"os\", \"default_factory_name\": \"list\"}")"), false));
-  CHECK(security::problem_of_tree(tree(R"("[{\"__enum__\": true}]")"), false));
-  CHECK(security::problem_of_tree(tree(R"([{"__enum__": true}])"), false));
-  CHECK(security::problem_of_tree("{", false));
+  CHECK(problem_of_tree_text(tree(R"("[{\"__enum__\": true}]")"), false));
+  CHECK(problem_of_tree_text(tree(R"([{"__enum__": true}])"), false));
+  CHECK(problem_of_tree_text("{", false));
 }
 
 TEST_CASE("security: operators that reach beyond tensors", "[security]") {

@@ -58,7 +58,10 @@ TEST_CASE("script parser: files") {
   CHECK(
       definitions(
           "class A(Module):\n  __parameters__ = []\n  def f(self):\n    if x:\n      pass\n    else:\n      pass\n"
-          "  def g(self):\n    pass\n# end\ndef h():\n  return") == 2);
+          "  def g(self):\n    pass\n# end\ndef h():\n  return\n") == 2);
+  // As in LibTorch, the last line needs a newline.
+  CHECK(failure("def f(x):\n  return x") ==
+        "code.py:2: expected newline but found 'eof' here:\n      return x\n              ~ <--- HERE");
   CHECK(failure("def f(x):\n  y = = 3\n") ==
         "code.py:2: expected ident but found '=' here:\n      y = = 3\n          ~ <--- HERE");
   CHECK_FALSE(failure("def f(x):\n    a\n  b\n").empty());

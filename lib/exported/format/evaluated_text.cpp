@@ -1,4 +1,4 @@
-#include "security/expression_check.h"
+#include "exported/format/evaluated_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,17 +10,23 @@
 #include "support/text/identifier.h"
 #include "support/text/printable.h"
 #include "support/text/words.h"
+#include "support/text/plain_path.h"
 #include "symbolic/expression.h"
 
-namespace fxtrace::security {
+namespace fxtrace {
 namespace {
 
 using Kind = Expression::Kind;
 
 constexpr std::size_t kMaxText = 20'000;
 constexpr double kMaxBits = 4'096;  // bits of a number that is written, or computed from numbers
-constexpr double kMaxPower = 64;    // exponent of a symbol
+constexpr double kMaxPower = 64;      // exponent of a symbol
 constexpr double kMaxPowerOfSum = 8;
+constexpr double kMaxPrecision = 200;  // of a Float; torch writes 53
+constexpr double kMaxTerms = 300;      // of a polynomial, when all products are expanded
+constexpr double kMaxWork = 1'000;     // in pairs of terms that one operation of sympy's looks at
+constexpr std::size_t kMaxMaximum = 16;  // arguments of Max and Min
+constexpr int kMaxGrowths = 1;           // exponentials within each other
 
 struct Refused {
   std::string why;
@@ -92,7 +98,70 @@ class Reading {
     throw Refused{"contains more than arithmetic"};
   }
 
+  // What sympy has to do for an expression, at most.
+  struct Effort {
+    double terms = 1;           // of the expanded polynomial
+    std::size_t arguments = 1;  // of a Max or Min, as sympy joins those that are within each other
+    int growths = 0;            // exponentials and powers of symbols within each other
+  };
+  Effort effort(const Expression& value) const {
+    if (value.kind() == Kind::kSize) return effort(value.text());
+    std::vector<Effort> parts;
+    for (std::size_t i = value.kind() == Kind::kCall ? 1 : 0; i < value.parts().size(); ++i)
+      parts.push_back(effort(value.parts()[i]));
+    Effort all{1, 1, 0};
+    double sum = 0, product = 1, most = 1;
+    std::size_t arguments = 0;
+    for (const Effort& part : parts) {
+      sum += part.terms;
+      product *= part.terms;
+      most = std::max(most, part.terms);
+      arguments += part.arguments;
+      all.growths = std::max(all.growths, part.growths);
+    }
+    const std::string name = value.kind() == Kind::kCall ? value.parts()[0].text() : value.name();
+    const bool is_call = value.kind() == Kind::kCall, is_operation = value.kind() == Kind::kBinary;
+    if (is_call && (name == "Symbol" || name == "Dummy" || name == "Integer" || name == "Float" || name == "Rational"))
+      return all;
+    if ((is_call && name == "Add") || (is_operation && (name == "+" || name == "-"))) {
+      all.terms = within(sum);
+    } else if ((is_call && name == "Mul") || (is_operation && name == "*")) {
+      all.terms = within(product);
+    } else if (is_power(name) && parts.size() == 2) {
+      const auto exponent = read(value.parts()[is_call ? 2 : 1]);
+      if (!exponent && ++all.growths > kMaxGrowths) throw Refused{"has powers within each other"};
+      if (exponent && parts[0].terms > 1) all.terms = within(std::pow(parts[0].terms, std::exp2(*exponent) - 1));
+    } else if (is_call && (name == "Max" || name == "Min")) {
+      all.arguments = arguments;
+      const auto count = static_cast<double>(arguments);
+      if (arguments > kMaxMaximum || count * count * most > kMaxWork) throw Refused{"compares too many values"};
+    } else if (is_call && is_exponential(name)) {
+      if (++all.growths > kMaxGrowths) throw Refused{"has exponentials within each other"};
+    } else if (parts.size() > 1 && product > kMaxWork) {
+      throw Refused{"divides or compares polynomials that are too large"};
+    }
+    return all;
+  }
+
+  // Does the same for the expanded text of a polynomial, in which a function may have polynomials as arguments.
+  static Effort effort(std::string_view polynomial) {
+    constexpr std::size_t kMaxOperators = 100;
+    const auto operators = static_cast<std::size_t>(
+        std::ranges::count_if(polynomial, [](char c) { return std::string_view("+-*/%,").find(c) != std::string_view::npos; }));
+    const bool has_functions = polynomial.find_first_of("/%,") != std::string_view::npos;
+    if (has_functions && operators > kMaxOperators) throw Refused{"divides or compares polynomials that are too large"};
+    return {within(static_cast<double>(operators + 1)), 1, 0};
+  }
+
  private:
+  static double within(double terms) {
+    if (!(terms <= kMaxTerms)) throw Refused{"has too many terms when it is expanded"};
+    return terms;
+  }
+  static bool is_exponential(std::string_view name) { return name == "exp" || name.ends_with("_exp") || name.ends_with("sinh") || name.ends_with("cosh"); }
+  static bool is_power(std::string_view name) {
+    return name == "Pow" || name == "PowByNatural" || name == "FloatPow" || name == "**" || name == "LShift" || name == "<<";
+  }
   static double bits(double number) { return std::log2(std::abs(number) + 1); }
   static double limited(double bits) {
     if (!(bits <= kMaxBits)) throw Refused{"makes a number that is too large"};
@@ -159,10 +228,7 @@ class Reading {
     const bool is_power = name == "Pow" || name == "PowByNatural" || name == "FloatPow";
     if (is_power && each.size() == 2) return power(parts[1], each[0], each[1]);
     if (name == "LShift" && each.size() == 2) return shifted(each[0], each[1]);
-    if (name == "exp" || name.ends_with("_exp")) {
-      if (!each.empty() && each[0] && *each[0] > std::log2(kMaxBits))
-        throw Refused{"makes a number that is too large"};
-    }
+    if (is_exponential(name) && !each.empty() && each[0]) return limited(std::exp2(*each[0]) * 1.5);
     if (sum) limited(*sum);
     return sum;
   }
@@ -190,8 +256,9 @@ class Reading {
                              (digits.kind() == Kind::kNegative && digits.parts()[0].kind() == Kind::kFloat);
       if (!is_number) throw Refused{"has a number with something other than digits"};
       const double size = read(digits).value_or(0);
-      if (parts[i].kind() != Kind::kKeyword)
-        largest = std::max(largest, size);  // without the precision, which is not part of the value
+      const bool is_precision = parts[i].kind() == Kind::kKeyword;
+      if (is_precision && size > std::log2(kMaxPrecision + 1)) throw Refused{"asks for too many digits"};
+      if (!is_precision) largest = std::max(largest, size);
     }
     return limited(largest);
   }
@@ -234,7 +301,11 @@ std::optional<std::string> problem_of(std::string_view text, bool is_guard) {
   try {
     if (value.kind() == Kind::kVerbatim && !is_identifier(text))
       throw Refused{"is not an expression of numbers"};
-    if (value.kind() != Kind::kVerbatim) Reading(is_guard).read(value);
+    if (value.kind() != Kind::kVerbatim) {
+      const Reading reading(is_guard);
+      reading.read(value);
+      if (!is_guard) reading.effort(value);  // Python computes a guard with numbers
+    }
   } catch (const Refused& refused) {
     return shown(refused.why);
   }
@@ -244,6 +315,8 @@ std::optional<std::string> problem_of(std::string_view text, bool is_guard) {
 // Checks the context of a pytree type: pytree imports the class that the key of an enum, or of a defaultdict,
 // names.
 std::optional<std::string> problem_of_context(const JsonValue& value) {
+  if (value.is_string() && !is_plain_path(value.string()))
+    return "it has the key '" + short_line(value.string()) + "', which torch writes into the code of a guard's message";
   static const std::unordered_set<std::string_view> factories =
       words_of("bool bytes dict float frozenset int list set str tuple");
   if (value.is_array()) {
@@ -274,7 +347,10 @@ std::optional<std::string> problem_of_node(const JsonValue& node) {
     } else if (field.key() == "context" && field.is_string()) {
       const std::string_view text = field.string();
       // A text that is not JSON is a name, for instance of a named tuple.
-      if (text.find_first_of("[{") == std::string_view::npos) continue;
+      if (text.find_first_of("[{\"") == std::string_view::npos) {
+        if (!is_plain_path(text)) return "it has the name '" + short_line(text) + "', which has quotes";
+        continue;
+      }
       const JsonDocument context(text, "context", {.max_depth = 100});
       if (auto problem = problem_of_context(context.root())) return problem;
     } else if (auto problem = problem_of_context(field)) {
@@ -292,9 +368,11 @@ bool has_plain_keywords(const JsonValue& tree) {
   std::size_t place = 0;
   for (const JsonValue child : children->items()) {
     const auto context = ++place == 2 && child.is_object() ? child.find("context") : std::nullopt;
-    if (!context || !context->is_string()) continue;
+    if (!context) continue;
+    if (!context->is_string()) return false;
     const JsonDocument keys(context->string(), "context", {.max_depth = 100});
-    if (!keys.root().is_array()) continue;
+    if (keys.root().kind() == JsonValue::Kind::kNull) continue;
+    if (!keys.root().is_array()) return false;
     for (const JsonValue key : keys.root().items()) {
       if (!key.is_string() || !is_identifier(key.string())) return false;
     }
@@ -304,10 +382,10 @@ bool has_plain_keywords(const JsonValue& tree) {
 
 }  // namespace
 
-std::optional<std::string> problem_of_size(std::string_view text) { return problem_of(text, false); }
-std::optional<std::string> problem_of_guard(std::string_view text) { return problem_of(text, true); }
+std::optional<std::string> problem_of_size_text(std::string_view text) { return problem_of(text, false); }
+std::optional<std::string> problem_of_guard_text(std::string_view text) { return problem_of(text, true); }
 
-std::optional<std::string> problem_of_tree(std::string_view text, bool arguments) {
+std::optional<std::string> problem_of_tree_text(std::string_view text, bool arguments) {
   constexpr std::size_t kMaxDepth = 500;
   try {
     const JsonDocument document(text, "tree", {.max_depth = kMaxDepth});
@@ -323,4 +401,4 @@ std::optional<std::string> problem_of_tree(std::string_view text, bool arguments
   return std::nullopt;
 }
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace
