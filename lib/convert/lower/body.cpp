@@ -18,6 +18,9 @@ std::string trace_of(const SourceLocation& source) {
   std::string text = "  File \"" + source.file + "\", line " + std::to_string(source.line) + ", in " +
                      (source.function.empty() ? "forward" : source.function);
   if (!source.text.empty()) text += "\n    " + source.text;
+  // torch may write it between three double quotes (exported/format/inert_texts.h).
+  const std::string quotes(3, '"');
+  for (std::size_t at = 0; (at = text.find(quotes, at)) != std::string::npos;) text.replace(at, 3, "'''");
   return text;
 }
 

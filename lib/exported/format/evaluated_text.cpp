@@ -297,6 +297,8 @@ class Reading {
 std::optional<std::string> problem_of(std::string_view text, bool is_guard) {
   const auto shown = [&](const std::string& why) { return "'" + short_line(text) + "' " + why; };
   if (text.size() > kMaxText) return shown("is too long to check");
+  // torch writes a guard between double quotes into the code that it runs, for the message; keys have single ones.
+  if (is_guard && text.find('"') != std::string_view::npos) return shown("has a double quote");
   const Expression value = Expression::parse(text);
   try {
     if (value.kind() == Kind::kVerbatim && !is_identifier(text))

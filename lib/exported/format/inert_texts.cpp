@@ -122,6 +122,17 @@ bool is_module_path(std::string_view text) {
   });
 }
 
+// Returns whether the text has three double quotes in a row, also once it is read as JSON.
+bool has_three_quotes(std::string_view text) {
+  int quotes = 0;
+  for (const char c : text) {
+    if (c == '\\') continue;
+    quotes = c == '"' ? quotes + 1 : 0;
+    if (quotes == 3) return true;
+  }
+  return false;
+}
+
 struct Problem {
   std::string why;
   TextFault::Kind kind = TextFault::Kind::kRuns;
@@ -176,8 +187,7 @@ std::optional<Problem> problem_of(std::string_view text, const TextPlace& place)
                     }),
                     "the source " + shown + " is not the name of a function");
     case Inert::kComment:
-      return unless(text.find(R"(""")") == std::string_view::npos && !text.ends_with('\\') && !text.ends_with('"'),
-                    "the text " + shown + " can end a literal between three quotes");
+      return unless(!has_three_quotes(text), "the text " + shown + " has three double quotes, which end a literal");
     case Inert::kRecord: {
       if (text.find_first_of("/\\") == std::string_view::npos) return std::nullopt;
       return Problem{"it names the record " + shown + ", which is outside of its folder", TextFault::Kind::kLeads};

@@ -37,7 +37,7 @@ enum class InertText : std::uint8_t {
   kPlain,       // without quotes, backslashes and control characters
   kModules,     // "key,path,type;...", whose paths are without double quotes, backslashes and control characters
   kFunctions,   // "name,function;...", whose functions are names with dots
-  kComment,     // without three double quotes, and without a backslash or a double quote at its end
+  kComment,     // without three double quotes
   kRecord,      // the name of a record in the same folder
   kSymbol,      // a symbol of sizes, with a number of at most six digits if torch counts by it
   kInteger,     // an integer

@@ -392,10 +392,29 @@ TEST_CASE("operators that do more than compute need a word, or raise", "[fx_writ
   CHECK(contains(source, "        a = torch.ops.pkg.nms.default(x)\n"));
   CHECK(contains(source, "        b = inductor__reinterpret_tensor_default(a, [2], [1], -8)\n"));
   CHECK(contains(source, "        c = aten_from_file_default(\"f\")\n"));
-  CHECK(contains(source, "        d = higher_order_print(\"{0}\", b)\n"));
+  CHECK(contains(source, "        d = torch.ops.higher_order.print(\"{0}\", b)\n"));
   CHECK(contains(source, "        e = torch.classes.pkg.Queue()\n"));
   CHECK(contains(source, "        f = torch_classes__nnapi_Compilation()\n"));
   CHECK(contains(source, "        g = _sparse(torch.ops.aten.sparse_coo_tensor.indices_size)(x, x, [2])\n"));
+}
+
+TEST_CASE("what labels and prints needs no word", "[fx_writer]") {
+  const auto source = source_of(collection_of(module_graph("", "pkg.Net", R"(
+      %x = placeholder[x]()
+      %a = call_function[profiler._record_function_enter_new.default]("part")
+      %b = call_function[profiler._record_function_exit._RecordFunction](%a)
+      %c = call_function[profiler._record_function_exit.default](%x)
+      %output = output[output](%x))")));
+  CHECK(contains(source, "        a = torch.ops.profiler._record_function_enter_new.default(\"part\")\n"));
+  CHECK(contains(source, "torch.ops.profiler._record_function_exit._RecordFunction(a)\n"));
+  CHECK(contains(source, " = profiler__record_function_exit_default(x)\n"));  // takes an address
+  for (const std::string format : {"{0.__class__}", "{0[0]}", "{:99999}", "{"}) {
+    CAPTURE(format);
+    const auto printing = source_of(collection_of(
+        module_graph("", "pkg.Net",
+                     "%x = placeholder[x]()\n%a = call_function[higher_order.print](\"" + format + "\", %x)")));
+    CHECK(contains(printing, "higher_order_print(\"" + format + "\", x)"));
+  }
 }
 
 TEST_CASE("no more is nested than Python reads", "[fx_writer]") {
