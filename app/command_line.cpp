@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "app/commands/commands.h"
 #include "app/exit_codes.h"
@@ -15,6 +16,8 @@
 
 namespace fxtrace::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 std::vector<std::string> long_names(const CLI::App* app) {
   std::vector<std::string> names;
@@ -75,15 +78,15 @@ bool is_command(std::string_view word) {
 }
 
 // Returns whether the first argument is a file, or cannot be a command: `fxtrace FILE` means `fxtrace summary
-// FILE`.
+// FILE`, and `fxtrace -- FILE` the same of any name.
 bool is_file_without_command(const std::vector<std::string>& args) {
   if (args.empty()) return false;
   const std::string& first = args.front();
-  if (first == "-") return true;
+  if (first == "-" || first == "--") return true;
   if (first.starts_with("-") || is_command(first)) return false;
   std::error_code ignored;
-  return std::filesystem::exists(first, ignored) || first.find('/') != std::string::npos ||
-         std::filesystem::path(first).has_extension();
+  return fs::exists(first, ignored) || first.find('/') != std::string::npos ||
+         fs::path(first).has_extension();
 }
 
 void check_command(const std::vector<std::string>& args) {
@@ -96,11 +99,29 @@ void check_command(const std::vector<std::string>& args) {
   throw usage_error("unknown command '" + first + "'" + did_you_mean(first, names), {hint});
 }
 
+bool is_there(const std::string& name) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(name, ignored));
+}
+
+// Refuses a word that is a file and may be an option: a hook gets the names of a stranger's files behind its
+// own arguments, and where these do not end with `--`, nothing tells one from the other.
+void refuse_files_as_options(const std::vector<std::string>& args) {
+  if (std::ranges::find(args, "--programs-only") == args.end()) return;
+  const auto end = std::ranges::find(args, "--");
+  if (end != args.end() && !is_there("--")) return;
+  const auto is_either = [](const std::string& word) { return word.starts_with("-") && is_there(word); };
+  const auto found = std::ranges::find_if(args.begin(), end, is_either);
+  if (found == end) return;
+  throw usage_error("'" + *found + "' is a file, and is written as an option",
+                    {"behind -- every word is a file: a hook's args end with it"});
+}
+
 // Rewrites `fxtrace help trace` and `fxtrace version` to options, as other programs understand them, unless
 // there is a file of that name.
 void read_as_options(std::vector<std::string>& args) {
   std::error_code ignored;
-  if (args.empty() || std::filesystem::exists(args.front(), ignored)) return;
+  if (args.empty() || fs::exists(args.front(), ignored)) return;
   if (args.front() == "version" && (args.size() == 1 || args[1] == "--json")) args.front() = "--version";
   if (args.front() != "help" || args.size() > 2) return;
   args.erase(args.begin());
@@ -153,6 +174,7 @@ int CommandLine::run(std::vector<std::string> args, Console& console) {
   }
   if (is_file_without_command(args)) args.insert(args.begin(), "summary");
   check_command(args);
+  refuse_files_as_options(args);
   const bool is_enough = args.size() == 1 || is_command(args.front());
   return CommandLine(is_enough ? args.front() : "").parse_and_run(args, console);
 }
@@ -186,9 +208,10 @@ Error CommandLine::wrong_usage(const CLI::ParseError& error) const {
   const CLI::App* app = app_.remaining(false).empty() ? chosen() : &app_;
   const std::string hint =
       (app == &app_ ? "fxtrace" : "fxtrace " + app->get_name()) + " --help shows the options";
+  bool is_behind = false;  // behind --
   for (const std::string& left : app->remaining(true)) {
-    if (left == "--") continue;
-    if (left.size() < 2 || left.front() != '-') {
+    if (left == "--" && !std::exchange(is_behind, true)) continue;
+    if (is_behind || left.size() < 2 || left.front() != '-') {
       return usage_error("unexpected argument '" + left + "'", {hint});
     }
     return unknown_option(left.substr(0, left.find('=')), app, hint);

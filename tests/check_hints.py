@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that what a message tells people to run is safe to paste: a name or path behind an option, a command or
-"did you mean" is made by shell_word() or shell_quoted() (lib/support/text/shell_word.h), or in Python by repr.
+"did you mean" is made by shell_word() or shell_quoted() (lib/support/text/shell_word.h), the file of a command by shell_path(), as
+its name may be that of an option, or in Python by repr.
 
 check_hints.py [ROOT]        prints every other place; exit code 1 when there is one
 check_hints.py --self-test
@@ -16,6 +17,7 @@ CPP = re.compile(rf"""{_COMMAND}"\s*(?:\+|<<)\s*(?P<what>[\w:.>*()-]+)""")
 PYTHON = re.compile(rf"""{_COMMAND}\{{(?P<what>[^{{}}]*)\}}""")
 # What makes words, or gives no text of a file: numbers, and names of this program's own.
 FINE = re.compile(r"(shell_word|shell_quoted|std::to_string|to_string|column|listed|other->get_name|app->get_name)\b")
+FILE = re.compile(r"shell_path\b")  # and what a command works on
 
 
 def found_in(text: str, is_python: bool) -> list[tuple[int, str]]:
@@ -29,7 +31,7 @@ def found_in(text: str, is_python: bool) -> list[tuple[int, str]]:
         is_argument = text[match.start() - 2 : match.start()] in ('f"', "f'")
         if is_python and (what.endswith("!r") or is_argument):
             continue
-        if not is_python and FINE.match(what):
+        if not is_python and (FILE if match[0].startswith("fxtrace ") else FINE).match(what):
             continue
         places.append((line, whole.strip()))
     return places
@@ -47,9 +49,16 @@ def self_test() -> None:
         "\"; --input '\" + input",
         "\"--input 'x=float32[\" + name",
         '"-o " + output_',
+        '"fxtrace summary " + shell_word(model)',
     ):
         assert found_in(text, is_python=False), text
-    for text in ('"--leaf " + shell_word(rule)', '"--depth " + std::to_string(depth)', '"--dim: no " + name', '"--focus PATH"'):
+    for text in (
+        '"--leaf " + shell_word(rule)',
+        '"--depth " + std::to_string(depth)',
+        '"--dim: no " + name',
+        '"--focus PATH"',
+        '"fxtrace why " + shell_path(model)',
+    ):
         assert not found_in(text, is_python=False), text
     assert found_in('f"try --leaf {path}"', is_python=True)
     assert not found_in('f"try --leaf {path!r}"', is_python=True)
@@ -67,7 +76,7 @@ def main() -> int:
                 text = path.read_text(encoding="utf-8")
                 places += [(path.relative_to(root), *place) for place in found_in(text, path.suffix == ".py")]
     for path, line, text in places:
-        print(f"{path}:{line}: no shell_word() around what a shell may run: {text}")
+        print(f"{path}:{line}: no shell_word(), or shell_path() for a file, around what a shell may run: {text}")
     return 1 if places else 0
 
 

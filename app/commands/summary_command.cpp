@@ -122,7 +122,7 @@ ModelSummary summarize_collection(const SummaryArguments& arguments, const Confi
 std::optional<std::string> shape_hint(const SummaryArguments& arguments, const TraceResult& result) {
   const auto& options = result.hint && result.hint->has_inputs ? result.hint->options : result.input_options;
   if (options.empty()) return std::nullopt;
-  std::string text = "fxtrace summary " + shell_word(arguments.model);
+  std::string text = "fxtrace summary " + shell_path(arguments.model);
   for (const std::string& option : options) text += " " + option;
   return text;
 }

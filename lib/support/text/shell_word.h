@@ -21,4 +21,9 @@ inline std::string shell_word(std::string_view text) {
   return shell_quoted(text);
 }
 
+// Returns the path of a file as such a word, which no command takes for an option.
+inline std::string shell_path(const std::string& path) {
+  return shell_word(path.starts_with("-") && path != "-" ? "./" + path : path);
+}
+
 }  // namespace fxtrace

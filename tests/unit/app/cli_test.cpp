@@ -92,6 +92,10 @@ TEST_CASE("cli: wrong usage", "[cli]") {
       {{"trace", "a", "-lea", "x"}, "unknown option '-lea', did you mean '--leaf'?"},
       {{"trace"}, "MODEL is required"},
       {{"trace", "a", "b"}, "unexpected argument 'b'"},
+      {{"trace", "--", "a", "-q"}, "unexpected argument '-q'"},
+      {{"trace", "--", "a", "--"}, "unexpected argument '--'"},
+      {{"--"}, "MODEL is required"},
+      {{"--", "a", "--json"}, "unexpected argument '--json'"},
       {{"trace", "a", "--leafs", "x"}, "unknown option '--leafs', did you mean '--leaf'?"},
       {{"trace", "a", "--leaf"}, "--leaf: expected RULE\n"},
       {{"trace", "a", "--leaf", "torch.[nn"}, "invalid glob 'torch.[nn' at position 7"},
@@ -164,6 +168,11 @@ TEST_CASE("cli: a file without a command is summed up", "[cli]") {
   const Result missing = run({"missing.pt"});
   CHECK(missing.code == 3);
   CHECK(missing.err == "fxtrace: error: missing.pt: no such file\n");
+  CHECK(run({"--", model}).out == run({model}).out);
+  for (const char* name : {"--help", "-V", "trace", "--no-such"}) {
+    CAPTURE(name);
+    CHECK(run({"--", name}).err == std::string("fxtrace: error: ") + name + ": no such file\n");
+  }
 }
 
 TEST_CASE("cli: the summary of a collection is that of its model", "[cli]") {
