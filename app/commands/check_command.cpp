@@ -261,8 +261,7 @@ void refuse_unknown_names(const CheckReports& reports) {
     std::ranges::transform(unknown.nearest, std::back_inserter(nearest), shell_quoted);
     if (!nearest.empty()) hints.push_back("did you mean " + listed(nearest, " or ") + "?");
     if (!unknown.is_path) hints.emplace_back("--op-schema declares an operator of a library");
-    throw usage_error("the rule " + shell_quoted(rule) +
-                          " matches nothing: " + shell_quoted(unknown.name) +
+    throw usage_error("the rule " + shell_quoted(rule) + " matches nothing: " + shell_quoted(unknown.name) +
                           (unknown.is_path ? " is not the path of a module of "
                                            : " is not an operator, function or type of ") +
                           (reports.models.size() == 1 ? "the model" : "the models") +
@@ -376,7 +375,7 @@ int run_check(const CheckArguments& arguments, Console& console) {
       return true;
     };
     try {
-      input.emplace(name, console.in());
+      input.emplace(name, console, arguments.isolation.seconds());
     } catch (const Error& error) {
       if (!is_left_out(error)) throw;
       continue;
@@ -399,6 +398,7 @@ int run_check(const CheckArguments& arguments, Console& console) {
   if (reports.models.empty()) return code;
   known.apply(reports, console);
   if (!std::ranges::all_of(reports.models, &CheckReport::holds)) code = std::max(code, kNegative);
+  output->wait_at_most(arguments.isolation.seconds());
   output->prepare();
   const auto& format = kCheckFormats[arguments.answer.format()];
   output->write([&](std::ostream& out) { format.write(reports, out, arguments.answer.layout(console)); });
