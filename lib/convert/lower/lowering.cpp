@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <functional>
 #include <ranges>
 #include <set>
@@ -785,6 +786,8 @@ class Lowering {
     };
     for (const Operand& leaf : leaves) {
       if (leaf.is<std::string>()) return say("a program cannot return text", "");
+      if (const auto* real = leaf.get_if<double>(); real != nullptr && std::isnan(*real))
+        return say("a program cannot return nan, which torch.export.load does not find equal to itself", "");
       if (leaf.is<ValueId>() && body_.meta_of(leaf).kind() == ValueKind::kBool)
         return say("a program cannot return a bool that depends on sizes or data", "");
       if (leaf.is<std::complex<double>>() || leaf.is<Operand::Dtype>() || leaf.is<Operand::Device>())

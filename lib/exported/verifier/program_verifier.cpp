@@ -1,7 +1,6 @@
 #include "exported/verifier/program_verifier.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -55,13 +54,6 @@ std::string meta_text(const Meta& meta) {
   for (std::size_t i = 0; meta.shape && i < meta.shape->size(); ++i)
     text += (i == 0 ? "" : ",") + (*meta.shape)[i].text();
   return text + "]";
-}
-
-// Returns whether two constants are equal; nan equals nan.
-bool is_same_constant(const Argument& a, const Argument& b) {
-  const auto* one = a.get_if<double>();
-  const auto* two = b.get_if<double>();
-  return a == b || (one != nullptr && two != nullptr && std::isnan(*one) && std::isnan(*two));
 }
 
 // Calls f(name) for each symbol; returns whether the whole text could be parsed.
@@ -463,8 +455,8 @@ class ProgramVerifier {
       if (value != nullptr && entry.name != name)
         wrong("the signature names it as an output, but the graph has " + name_text(name) +
               " at its position");
-      if (value == nullptr && (!entry.value || items_of(output) != nullptr ||
-                               !is_same_constant(constant_argument(output), *entry.value)))
+      if (value == nullptr &&
+          (!entry.value || items_of(output) != nullptr || constant_argument(output) != *entry.value))
         wrong("the signature and the graph have different constants among the outputs");
       if (!entry.target) continue;
       const auto& known =
