@@ -289,10 +289,12 @@ void Output::commit() {
 Descriptor Output::open_stream() const {
   constexpr useconds_t kPause = 50'000;
   Descriptor opened;
+  struct stat status{};
+  const bool is_pipe = ::stat(target_.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
   const auto is_open = [&] {
     opened = Descriptor(::open(target_.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
     if (opened) return true;
-    if (errno != ENXIO) throw cannot_write(errno);
+    if (errno != ENXIO || !is_pipe) throw cannot_write(errno);
     ::usleep(kPause);
     return false;
   };

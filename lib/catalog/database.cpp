@@ -420,13 +420,7 @@ int authorize(void* /*unused*/, int action, const char* /*first*/, const char* s
   }
 }
 
-// SQLite's message for a function is "not authorized to use function: NAME".
-Error not_allowed(sqlite3* database) {
-  const std::string message = sqlite3_errmsg(database);
-  const std::size_t name = message.rfind(": ");
-  if (message.find("function") != std::string::npos && name != std::string::npos)
-    return usage_error("SQL: query does not call the function " + message.substr(name + 2) +
-                       "; it calls those that only compute with their arguments");
+Error more_than_read() {
   return usage_error("this statement does more than read; query runs only statements that read");
 }
 
@@ -620,7 +614,7 @@ void query(const ModelFile& file, const std::string& sql, const QueryLimits& lim
   constexpr int kOften = 100'000;  // operations between checks, some milliseconds
   if (limits.seconds != 0) sqlite3_progress_handler(database.get(), kOften, is_over, &end);
   const auto failure = [&](int code) {
-    if (code == SQLITE_AUTH) return not_allowed(database.get());
+    if (code == SQLITE_AUTH) return more_than_read();
     if (code == SQLITE_TOOBIG) {
       return input_error("a value or a row is larger than " + std::to_string(kMaxText >> 20) +
                          " MiB, the limit")
