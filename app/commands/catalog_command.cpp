@@ -256,6 +256,7 @@ class Run {
       : config_(config),
         files_(std::move(files)),
         console_(console),
+        seconds_(arguments.isolation.seconds()),
         catalog_(arguments.output, settings_of(config)),
         processes_(arguments.isolation, console, jobs_of(arguments)),
         progress_(files_.size(), console) {}
@@ -317,7 +318,7 @@ class Run {
   void begin(std::size_t i) {
     const std::string& path = files_[i];
     try {
-      const InputFile input(path, console_.in());
+      const InputFile input(path, console_, seconds_);
       struct stat status{};
       if (::fstat(input.file().descriptor(), &status) != 0) status = {};
       constexpr std::int64_t kNanoseconds = 1'000'000'000;
@@ -392,6 +393,7 @@ class Run {
   std::vector<std::string> files_;
   std::vector<catalog::FileState> states_;
   Console& console_;
+  std::uint64_t seconds_;  // to wait for a named pipe
   catalog::Catalog catalog_;
   ModelProcesses processes_;
   Progress progress_;

@@ -6,9 +6,12 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -238,19 +241,26 @@ void refuse_unknown_names(const CheckReports& reports) {
   };
   const auto first = std::ranges::find_if(reports.models, is_asked);
   if (first == reports.models.end()) return;
+  // The names of each model's report that are unknown there, with a mark for paths, by rule.
+  std::vector<std::map<std::string_view, std::set<std::pair<std::string_view, bool>>>> all;
+  for (const CheckReport& report : reports.models) {
+    if (!is_asked(report)) continue;
+    auto& names = all.emplace_back();
+    for (const CheckReport::Unknown& one : report.unknown)
+      names[report.rules[one.rule].name].emplace(one.name, one.is_path);
+  }
   for (const CheckReport::Unknown& unknown : first->unknown) {
-    const bool is_nowhere = std::ranges::all_of(reports.models, [&](const CheckReport& report) {
-      return !is_asked(report) || std::ranges::any_of(report.unknown, [&](const CheckReport::Unknown& other) {
-        return other.rule == unknown.rule && other.name == unknown.name && other.is_path == unknown.is_path;
-      });
+    const std::string& rule = first->rules[unknown.rule].name;
+    const bool is_nowhere = std::ranges::all_of(all, [&](const auto& names) {
+      const auto of_rule = names.find(rule);
+      return of_rule != names.end() && of_rule->second.contains({unknown.name, unknown.is_path});
     });
     if (!is_nowhere) continue;
     std::vector<std::string> hints, nearest;
     std::ranges::transform(unknown.nearest, std::back_inserter(nearest), shell_quoted);
     if (!nearest.empty()) hints.push_back("did you mean " + listed(nearest, " or ") + "?");
     if (!unknown.is_path) hints.emplace_back("--op-schema declares an operator of a library");
-    throw usage_error("the rule " + shell_quoted(unknown.rule) +
-                          " matches nothing: " + shell_quoted(unknown.name) +
+    throw usage_error("the rule " + shell_quoted(rule) + " matches nothing: " + shell_quoted(unknown.name) +
                           (unknown.is_path ? " is not the path of a module of "
                                            : " is not an operator, function or type of ") +
                           (reports.models.size() == 1 ? "the model" : "the models") +
@@ -364,7 +374,7 @@ int run_check(const CheckArguments& arguments, Console& console) {
       return true;
     };
     try {
-      input.emplace(name, console.in());
+      input.emplace(name, console, arguments.isolation.seconds());
     } catch (const Error& error) {
       if (!is_left_out(error)) throw;
       continue;
@@ -387,6 +397,7 @@ int run_check(const CheckArguments& arguments, Console& console) {
   if (reports.models.empty()) return code;
   known.apply(reports, console);
   if (!std::ranges::all_of(reports.models, &CheckReport::holds)) code = std::max(code, kNegative);
+  output->wait_at_most(arguments.isolation.seconds());
   output->prepare();
   const auto& format = kCheckFormats[arguments.answer.format()];
   output->write([&](std::ostream& out) { format.write(reports, out, arguments.answer.layout(console)); });

@@ -139,15 +139,21 @@ struct Conversion {
   std::vector<Refusal> refusals;
 };
 
+// Adds what is wrong with the program, by its format.
+void add_faults(const FileInfo& info, std::vector<Refusal>& refusals) {
+  for (const ProgramFault& fault : verify_programs(info, {.contents = false})) {
+    refusals.push_back({.module = fault.module,
+                        .what = fault.node.value_or(fault.record.value_or("the program")),
+                        .why = fault.message,
+                        .source = fault.source});
+  }
+}
+
 // Copies an exported program that is only to be written anew.
 void copy(const ConvertArguments& arguments, const ExportedProgram& program, const InputFile& input,
           const FileInfo& info, Conversion& conversion) {
   conversion.programs.push_back(copy_program(program, arguments.example_inputs(), conversion.refusals));
-  for (const ProgramFault& fault : verify_programs(info, {.contents = false})) {
-    conversion.refusals.push_back({.module = fault.module,
-                                   .what = fault.node.value_or(fault.record.value_or("the program")),
-                                   .why = fault.message});
-  }
+  add_faults(info, conversion.refusals);
   const std::string graph = program.archive().program_record(program.name());
   const std::string examples = program.archive().example_inputs_record(program.name());
   for (const SecurityFinding& finding : scan_security(input.file(), info)) {
@@ -202,17 +208,6 @@ ProgramRecords lower_method(const ConvertArguments& arguments, const Config& con
   return records;
 }
 
-// Checks the written archive before it becomes visible.
-void verify_written(const ModelFile& file) {
-  const std::vector<ProgramFault> faults = verify_programs(identify_file(file), {.contents = false});
-  if (faults.empty()) return;
-  const ProgramFault& first = faults.front();
-  std::string where = first.node ? " at " + *first.node : "";
-  if (first.record) where = " in " + *first.record;
-  if (!first.module.empty()) where += " in " + first.module;
-  throw Error(ErrorKind::kInternal, "the converted program is invalid" + where + ": " + first.message);
-}
-
 int convert(const ConvertArguments& arguments, Config config, const std::vector<std::string>& methods,
             const InputFile& input, Output* output, Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
@@ -265,8 +260,13 @@ int convert(const ConvertArguments& arguments, Config config, const std::vector<
       write_program_archive(conversion.programs, *model, input.file(), !arguments.is_without_weights(), out);
     });
   });
-  output->examine(verify_written);
-  return kDone;
+  // What the lowering should have refused is refused here, before it becomes visible.
+  const bool is_valid = output->examine([&](const ModelFile& file) {
+    add_faults(identify_file(file), conversion.refusals);
+    return conversion.refusals.empty();
+  });
+  if (!is_valid) report(conversion.refusals, input, console);
+  return is_valid ? kDone : kModuleFailed;
 }
 
 // Converts methods to the programs of one file.
@@ -296,7 +296,7 @@ int run_convert(ConvertArguments& arguments, Console& console) {
   if (arguments.is_functional()) config.passes.emplace_back("functional");
   config.options.grad = arguments.grad == "on";
   if (arguments.methods.empty()) arguments.methods.push_back(config.options.method);
-  const InputFile input(arguments.model, console.in());
+  const InputFile input(arguments.model, console, arguments.isolation.seconds());
   const std::string file = arguments.dry_run ? "-" : *arguments.output;
   const std::size_t place = file.find("%s");
   if (place == std::string::npos)

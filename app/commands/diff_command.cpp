@@ -112,6 +112,11 @@ int diff(const DiffArguments& arguments, const Config& config, const TextLayout&
   ModelComparison& comparison =
       isolated.keep_alive(compare(before, after, {is_picture ? DifferenceKinds::all() : kinds.told}));
   const bool fails = comparison.has_any(kinds.failing);
+  if (comparison.unlisted > 0) {
+    console.warning(std::to_string(comparison.unlisted) +
+                    " differences are counted but not listed: the listed ones take " +
+                    std::to_string(kMostBytes >> 20) + " MiB, the most that a comparison holds");
+  }
   if (format != DiffFormat::kJson && !kinds.lists_weights) leave_out(comparison, DifferenceKind::kWeights);
   output.write([&](std::ostream& out) {
     if (is_picture) {
@@ -133,8 +138,8 @@ int run_diff(const DiffArguments& arguments, Console& console) {
   static_cast<void>(arguments.format());
   if (arguments.before == "-" && arguments.after == "-")
     throw usage_error("only one of the two can come from stdin");
-  const InputFile first(arguments.before, console.in());
-  const InputFile second(arguments.after, console.in());
+  const InputFile first(arguments.before, console, arguments.isolation.seconds());
+  const InputFile second(arguments.after, console, arguments.isolation.seconds());
   Output output(arguments.answer.output(), first, console);
   if (const DiffFormatRow& format = arguments.format(); format.graphviz != nullptr) {
     output.set_filter([graphviz = Graphviz(), &format, &arguments, &console](int dot_text, int picture) {

@@ -79,7 +79,7 @@ int run_extract(ExtractArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   arguments.check();  // reports wrong options before any work
   arguments.format.check_terminal(console, false);
-  const InputFile input(arguments.file, console.in());
+  const InputFile input(arguments.file, console, arguments.isolation.seconds());
   Output output(arguments.format.output(), input, console);
   arguments.format.connect(output, arguments.isolation, console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {

@@ -91,7 +91,7 @@ int inspect(const InspectArguments& arguments, const Config& config, const Input
 
 int run_inspect(const InspectArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
-  const InputFile input(arguments.model, console.in());
+  const InputFile input(arguments.model, console, arguments.isolation.seconds());
   Output output("-", input, console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
     return inspect(arguments, config, input, output, isolated, console);

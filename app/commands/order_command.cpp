@@ -91,7 +91,7 @@ int run_order(const OrderArguments& arguments, Console& console) {
   config.options.beyond_ranges = true;
   static_cast<void>(arguments.format());  // reports wrong options before any work
   static_cast<void>(arguments.bucket_bytes());
-  const InputFile input(arguments.model, console.in());
+  const InputFile input(arguments.model, console, arguments.isolation.seconds());
   Output output(arguments.answer.output(), input, console);
   const TextLayout layout = arguments.answer.layout(console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {

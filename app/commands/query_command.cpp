@@ -161,7 +161,7 @@ struct QueryArguments {
 
 int run_query(const QueryArguments& arguments, Console& console) {
   const auto& format = kQueryFormats[arguments.answer.format()];
-  const InputFile input(arguments.file, console.in());
+  const InputFile input(arguments.file, console, arguments.isolation.seconds());
   Output output(arguments.answer.output(), input, console);
   output.allow_any_size();
   with_input(input, [&] { catalog::hold_for_reading(input.file()); });

@@ -177,7 +177,7 @@ int summarize(const SummaryArguments& arguments, const Config& config, const Tex
 int run_summary(const SummaryArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   static_cast<void>(arguments.format());  // reports a wrong format before any work
-  const InputFile input(arguments.model, console.in());
+  const InputFile input(arguments.model, console, arguments.isolation.seconds());
   Output output(arguments.answer.output(), input, console);
   const TextLayout layout = arguments.answer.layout(console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {

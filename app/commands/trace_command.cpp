@@ -150,7 +150,7 @@ int run_trace(const TraceCommandArguments& arguments, bool is_render, Console& c
   Config config = arguments.set_up(console);
   arguments.format.check_terminal(console, is_render);  // reports a wrong format before any work
   config.options.beyond_ranges = arguments.format.format().is_picture;
-  const InputFile input(arguments.file, console.in());
+  const InputFile input(arguments.file, console, arguments.isolation.seconds());
   Output output(arguments.format.output(), input, console);
   arguments.format.connect(output, arguments.isolation, console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {

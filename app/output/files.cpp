@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <string_view>
@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "app/process/byte_progress.h"
+#include "app/process/patience.h"
 #include "support/descriptor.h"
 #include "support/json_document.h"
 
@@ -53,8 +54,31 @@ StreamLimit limit_of(std::string_view head) {
       "give the file by its name, and fxtrace says what it is"};
 }
 
-// Copies all input from `in` to a temporary file without a name.
-ModelFile spool(std::istream& in) {
+// Reads at most `size` bytes to `to`; returns their number, 0 at the end.
+using Read = std::function<std::size_t(char* to, std::size_t size)>;
+
+Read read_of(std::istream& in) {
+  return [&in](char* to, std::size_t size) {
+    errno = 0;
+    in.read(to, static_cast<std::streamsize>(size));
+    if (in.bad()) throw input_error("cannot read it: " + reason(errno));
+    return static_cast<std::size_t>(in.gcount());
+  };
+}
+
+Read read_of(int descriptor, const Patience& patience) {
+  return [descriptor, patience](char* to, std::size_t size) {
+    while (true) {
+      wait_for_input(descriptor, patience);
+      const ssize_t read = ::read(descriptor, to, size);
+      if (read >= 0) return static_cast<std::size_t>(read);
+      if (errno != EINTR && errno != EAGAIN) throw input_error("cannot read it: " + reason(errno));
+    }
+  };
+}
+
+// Copies all input to a temporary file without a name.
+ModelFile spool(const Read& read) {
   const char* folder = std::getenv("TMPDIR");
   std::string path = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/fxtrace.XXXXXX";
   const auto failed = [](const char* what) {
@@ -68,12 +92,8 @@ ModelFile spool(std::istream& in) {
   std::optional<StreamLimit> limit;
   std::uint64_t total = 0;
   ByteProgress progress("reading stdin");
-  errno = 0;
-  while (in) {
-    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    if (in.bad()) throw input_error("cannot read it: " + reason(errno));
+  while (std::size_t left = read(buffer.data(), buffer.size())) {
     const char* from = buffer.data();
-    auto left = static_cast<std::size_t>(in.gcount());
     if (!limit) limit = limit_of({from, left});
     total += left;
     progress.show(total);
@@ -91,27 +111,36 @@ ModelFile spool(std::istream& in) {
 
 }  // namespace
 
-InputFile::InputFile(const std::string& name, std::istream& in) : display_(name == "-" ? "stdin" : name) {
+InputFile::InputFile(const std::string& name, Console& console, std::uint64_t seconds)
+    : display_(name == "-" ? "stdin" : name) {
   try {
-    open(name, in);
+    open(name, console, seconds);
   } catch (const Error& error) {
     throw with_display(error);
   }
 }
 
-void InputFile::open(const std::string& name, std::istream& in) {
+void InputFile::open(const std::string& name, Console& console, std::uint64_t seconds) {
   struct stat status{};
   if (name == "-") {
-    if (&in == &std::cin && ::fstat(STDIN_FILENO, &status) == 0) identity_ = {status.st_dev, status.st_ino};
-    file_ = spool(in);
+    if (&console.in() != &std::cin) {
+      file_ = spool(read_of(console.in()));
+      return;
+    }
+    if (::fstat(STDIN_FILENO, &status) == 0) identity_ = {status.st_dev, status.st_ino};
+    // What is on its way is no news in a script; whoever sits before a terminal may wonder.
+    Console* told = ::isatty(STDERR_FILENO) == 1 ? &console : nullptr;
+    constexpr std::uint64_t kClock = 10;  // as for a process (IsolationArguments::seconds_by_the_clock())
+    file_ = spool(read_of(STDIN_FILENO, {"stdin", seconds * kClock, told}));
     return;
   }
   if (::stat(name.c_str(), &status) == 0) {
     identity_ = {status.st_dev, status.st_ino};
-    if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) {
-      std::ifstream pipe(name, std::ios::binary);
+    if (S_ISFIFO(status.st_mode)) {
+      // Without O_NONBLOCK, this would wait for a writer.
+      const Descriptor pipe(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
       if (!pipe) throw input_error("cannot open the file: " + reason(errno));
-      file_ = spool(pipe);
+      file_ = spool(read_of(pipe.number(), {name + " to be written", seconds, &console}));
       return;
     }
   }
@@ -152,12 +181,18 @@ std::string read_small_file(const std::string& path) {
   struct statfs system{};
   if (is_pipe && (::fstatfs(file.number(), &system) != 0 || system.f_type != PIPEFS_MAGIC))
     throw failed("this is not a regular file");
-  if (is_pipe) ::fcntl(file.number(), F_SETFL, O_RDONLY);
   std::string text(kMaxSmallFile + 1, '\0');
   std::size_t have = 0;
   while (have < text.size()) {
+    if (is_pipe) {
+      try {
+        wait_for_input(file.number(), {"it to be written"});
+      } catch (const Error& error) {
+        throw failed(error.what());
+      }
+    }
     const ssize_t read = ::read(file.number(), text.data() + have, text.size() - have);
-    if (read < 0 && errno == EINTR) continue;
+    if (read < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (read < 0) throw failed("cannot read the file: " + reason(errno));
     if (read == 0) break;
     have += static_cast<std::size_t>(read);

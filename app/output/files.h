@@ -1,11 +1,12 @@
 // Opens input: a model from a file or a pipe, and small files such as configurations.
 #pragma once
 
-#include <istream>
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "app/console.h"
+#include "app/process/patience.h"
 #include "archive/model_file.h"
 #include "support/error.h"
 
@@ -15,8 +16,9 @@ namespace fxtrace::cli {
 // disappears with this object, or when the process ends in any way.
 class InputFile {
  public:
-  // Throws Error(kInput, at the name).
-  InputFile(const std::string& name, std::istream& in);
+  // Throws Error(kInput, at the name).  Waits `seconds` for each part of a named pipe, which the console
+  // tells after two; 0: no limit.
+  InputFile(const std::string& name, Console& console, std::uint64_t seconds = kUsualWait);
 
   const ModelFile& file() const { return *file_; }
   const std::string& display() const { return display_; }  // for messages
@@ -28,7 +30,7 @@ class InputFile {
   Error with_display(const Error& error) const;
 
  private:
-  void open(const std::string& name, std::istream& in);
+  void open(const std::string& name, Console& console, std::uint64_t seconds);
 
   std::optional<ModelFile> file_;
   std::string display_;

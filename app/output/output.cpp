@@ -194,6 +194,8 @@ void Output::resolve() {
   }
   if (S_ISDIR(status.st_mode)) throw cannot_write(EISDIR);
   if (::access(target_.c_str(), W_OK) != 0) throw cannot_write(errno);
+  if (S_ISSOCK(status.st_mode) || S_ISBLK(status.st_mode))
+    throw input_error("cannot write the file: it is neither a regular file nor a pipe").at(display());
   // Pipes and devices cannot be replaced by a rename.
   kind_ = S_ISREG(status.st_mode) ? Kind::kFile : Kind::kStream;
 }
@@ -248,14 +250,17 @@ void Output::write(const WriteFunction& write) {
   }
 }
 
-void Output::examine(const std::function<void(const ModelFile&)>& look) {
+bool Output::examine(const std::function<bool(const ModelFile&)>& look) {
   is_written_ = false;
-  look(ModelFile(Descriptor(::dup(aside_->descriptor())), name_));
-  is_written_ = true;
+  is_written_ = look(ModelFile(Descriptor(::dup(aside_->descriptor())), name_));
+  return is_written_;
 }
 
 void Output::commit() {
-  if (beside_) beside_->commit();
+  if (beside_) {
+    beside_->wait_at_most(wait_);
+    beside_->commit();
+  }
   if (filter_) {
     try {
       auto filtered = make_aside();
@@ -269,10 +274,7 @@ void Output::commit() {
   try {
     if (kind_ == Kind::kFile) return replace_file();
     Descriptor opened;
-    if (kind_ == Kind::kStream) {
-      opened = Descriptor(::open(target_.c_str(), O_WRONLY | O_CLOEXEC));
-      if (!opened) throw cannot_write(errno);
-    }
+    if (kind_ == Kind::kStream) opened = open_stream();
     until_closed([&] {
       DescriptorStream stream(opened ? opened.number() : descriptor_);
       copy_to(stream);
@@ -281,6 +283,28 @@ void Output::commit() {
   } catch (const std::system_error& error) {
     throw cannot_write(error.code().value());
   }
+}
+
+// Opens a pipe or a device.  A named pipe without a reader cannot be opened, so that this waits for one.
+Descriptor Output::open_stream() const {
+  constexpr useconds_t kPause = 50'000;
+  Descriptor opened;
+  struct stat status{};
+  const bool is_pipe = ::stat(target_.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
+  const auto is_open = [&] {
+    opened = Descriptor(::open(target_.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+    if (opened) return true;
+    if (errno != ENXIO || !is_pipe) throw cannot_write(errno);
+    ::usleep(kPause);
+    return false;
+  };
+  try {
+    wait_until(is_open, {display() + " to be read", wait_, &console_});
+  } catch (Error& error) {
+    throw error.at(display());
+  }
+  ::fcntl(opened.number(), F_SETFL, O_WRONLY);
+  return opened;
 }
 
 void Output::copy_to(std::ostream& out) const {

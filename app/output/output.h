@@ -44,6 +44,7 @@
 
 #include "app/console.h"
 #include "app/output/files.h"
+#include "support/descriptor.h"
 
 namespace fxtrace::cli {
 
@@ -78,14 +79,18 @@ class Output {
   void add_beside(std::unique_ptr<Output> other) { beside_ = std::move(other); }
   Output* beside() const { return beside_.get(); }
 
+  // Sets how long commit() waits for the reader of a named pipe, in seconds; 0: no limit.
+  void wait_at_most(std::uint64_t seconds) { wait_ = seconds; }
+
   // Creates the temporary places and returns their descriptors.  Throws Error(kInput).
   std::vector<int> prepare();
   // Calls write(stream), once, to write to the temporary place.  Throws Error(kInput) when that fails, and
   // for more than 64 MB for each 10 KB of the model, of which a smaller one counts as one.
   void write(const WriteFunction& write);
   bool is_written() const { return is_written_; }
-  // Calls look() with what write() has written.  If look() throws, the product does not count as written.
-  void examine(const std::function<void(const ModelFile&)>& look);
+  // Calls look() with what write() has written.  If look() returns false or throws, the product does not
+  // count as written.  Returns the result of look().
+  bool examine(const std::function<bool(const ModelFile&)>& look);
   // Moves the product to FILE.  Pipes, devices and descriptors (/dev/stdout, /dev/fd/3) are written to
   // directly; a closed pipe is as in write_stdout().  Throws Error(kInput) when FILE cannot be written.
   void commit();
@@ -99,10 +104,12 @@ class Output {
   std::unique_ptr<Aside> make_aside() const;
   void copy_to(std::ostream& out) const;
   void replace_file();
+  Descriptor open_stream() const;
   Error cannot_write(int code) const;
 
   std::string name_;
   std::uint64_t most_;  // bytes of a product
+  std::uint64_t wait_ = kUsualWait;
   Console& console_;
   Kind kind_ = Kind::kStdout;
   std::string target_;   // for a file: `name_` with symbolic links resolved

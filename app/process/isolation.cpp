@@ -49,6 +49,7 @@ int isolate(const IsolationArguments& arguments, const InputFile& input,
   std::vector<const InputFile*> files{&input};
   files.insert(files.end(), others.begin(), others.end());
   for (const InputFile* file : others) output.check_not(*file);
+  output.wait_at_most(arguments.seconds());
   const std::vector<int> products = output.prepare();
   if (!arguments.isolates() || !console.owns_process()) {
     Isolated here(console.owns_process());

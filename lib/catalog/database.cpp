@@ -10,6 +10,7 @@
 #include <set>
 #include <system_error>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fcntl.h>
@@ -21,6 +22,7 @@
 
 #include "support/descriptor.h"
 #include "support/error.h"
+#include "support/text/words.h"
 
 namespace fxtrace::catalog {
 namespace {
@@ -52,6 +54,8 @@ void distrust(sqlite3* database) {
   sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
 }
 
 Database open(const std::string& file) {
@@ -379,6 +383,28 @@ void Catalog::commit() { impl_->commit(); }
 
 namespace {
 
+// The functions that statements may call: those of SQLite's documentation that compute with their arguments.
+// Which ones a library has depends on how it was built: Debian's has fts3_tokenizer(), which gives and takes
+// addresses of memory, and others have functions that read and write files.
+bool is_harmless_function(std::string_view name) {
+  static const std::unordered_set<std::string_view> functions = words_of(
+      "-> ->> abs acos acosh asin asinh atan atan2 atanh avg bm25 ceil ceiling changes char coalesce concat "
+      "concat_ws cos cosh count cume_dist current_date current_time current_timestamp date datetime degrees "
+      "dense_rank exp first_value floor format glob group_concat hex highlight if ifnull iif instr json "
+      "json_array json_array_insert json_array_length json_error_position json_extract json_group_array "
+      "json_group_object json_insert json_object json_patch json_pretty json_quote json_remove json_replace "
+      "json_set json_type json_valid jsonb jsonb_array jsonb_array_insert jsonb_extract jsonb_group_array "
+      "jsonb_group_object jsonb_insert jsonb_object jsonb_patch jsonb_remove jsonb_replace jsonb_set julianday "
+      "lag last_insert_rowid last_value lead length like likelihood likely ln log log10 log2 lower ltrim match "
+      "matchinfo max median min mod nth_value ntile nullif octet_length offsets percent_rank percentile "
+      "percentile_cont percentile_disc pi pow power printf quote radians random randomblob rank regexp replace "
+      "round row_number rtrim sign sin sinh snippet soundex sqlite_compileoption_get sqlite_compileoption_used "
+      "sqlite_source_id sqlite_version sqrt strftime string_agg substr substring subtype sum tan tanh time "
+      "timediff total total_changes trim trunc typeof unhex unicode unistr unistr_quote unixepoch unlikely "
+      "upper zeroblob");
+  return functions.contains(name);
+}
+
 // Allows only actions that read this database.
 int authorize(void* /*unused*/, int action, const char* /*first*/, const char* second,
               const char* /*database*/, const char* /*trigger*/) {
@@ -388,7 +414,7 @@ int authorize(void* /*unused*/, int action, const char* /*first*/, const char* s
     case SQLITE_RECURSIVE:
       return SQLITE_OK;
     case SQLITE_FUNCTION:
-      return second != nullptr && std::strcmp(second, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
+      return second != nullptr && is_harmless_function(second) ? SQLITE_OK : SQLITE_DENY;
     default:
       return SQLITE_DENY;
   }

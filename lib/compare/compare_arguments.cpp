@@ -43,9 +43,11 @@ void Comparer::compare_values(Current& now, Place i, Place j) {
   bool same = a.size() == b.size();
   for (std::size_t k = 0; same && k < a.size(); ++k) same = is_same_value(now, *a[k].value, *b[k].value);
   if (same) return;
+  if (!lists(DifferenceKind::kArguments))
+    return add_node_change(now, i, j, DifferenceKind::kArguments, "", {}, {});
   const auto text = [&](const ComparedGraph& graph, std::span<const ComparedGraph::NamedArgument> arguments) {
     const auto print = [&](const auto& argument) {
-      return print_argument(graph.graph().graph, *argument.value);
+      return print_argument(graph.graph().graph, *argument.value, kMostText);
     };
     return "(" + joined(arguments, print) + ")";
   };
@@ -62,11 +64,12 @@ void Comparer::compare_argument(Current& now, Place i, Place j, const ComparedGr
                                 const ComparedGraph::NamedArgument* b) {
   if (a != nullptr && b != nullptr && is_same_value(now, *a->value, *b->value)) return;
   if ((a == nullptr || b == nullptr) && (is_gone_node(now, a, b) || is_not_written(now, i, j, a, b))) return;
-  if (!options_.kinds.has(DifferenceKind::kArguments))
+  if (!lists(DifferenceKind::kArguments))
     return add_node_change(now, i, j, DifferenceKind::kArguments, "", {}, {});
   const auto text = [](const ComparedGraph& graph, const ComparedGraph::NamedArgument* argument) {
-    return argument == nullptr ? std::nullopt
-                               : std::optional(print_argument(graph.graph().graph, *argument->value));
+    return argument == nullptr
+               ? std::nullopt
+               : std::optional(print_argument(graph.graph().graph, *argument->value, kMostText));
   };
   auto before = text(now.before, a);
   auto after = text(now.after, b);
@@ -82,14 +85,18 @@ std::string Comparer::other_names(const Current& now, const Argument& argument, 
   const ComparedGraph& graph = is_after ? now.after : now.before;
   const ComparedGraph& other = is_after ? now.before : now.after;
   std::vector<std::string> names;
+  std::unordered_set<Place> told;
+  std::size_t left = kMostText;
   for_each_reference(argument, [&](NodeId id) {
     const Place here = graph.place(id);
+    if (left == 0 || !told.insert(here).second) return;
     const Place there = is_after ? now.nodes.in_before(here) : now.nodes.in_after(here);
     const std::string name = argument.is<NodeId>() ? "" : "%" + graph[here].name + " ";
     if (there == kNoPlace) {
       names.push_back(name + (is_after ? "is new" : "is gone"));
     } else if (graph[here].name != other[there].name) {
       names.push_back(name + (is_after ? "was %" : "is now %") + other[there].name);
+      left -= std::min(left, names.back().size());
     }
   });
   return names.empty() ? "" : " (" + joined(names) + ")";

@@ -95,29 +95,34 @@ void Comparer::compare_graphs(const GraphPair& pair, std::vector<GraphPair>& pen
   }
 }
 
-// Compares the texts of both sides, with the nodes of the first named as those of the second.
+// Compares the texts of both sides, with the nodes of both as numbers of those of the second: names may be
+// long.
 void Comparer::compare_assignments(const Current& now, const std::string& module) {
-  const auto text = [&](const Assignment& assignment, const Argument& value) {
-    return assignment.target + " = " + print_argument(now.after.graph().graph, value);
+  const auto text = [&](const Assignment& assignment, const auto& number_of) {
+    const Argument value = map_references<NodeId>(
+        assignment.value, [&](NodeId id) -> Argument { return Argument::GraphRef{"%" + number_of(id)}; });
+    return assignment.target + " = " + print_argument(value);
+  };
+  const auto text_after = [&](const Assignment& each) {
+    return text(each, [](NodeId id) { return std::to_string(id.index); });
   };
   std::map<std::string, std::int64_t> left;  // assignments of the second graph
-  for (const Assignment& each : now.after.graph().graph.assignments()) ++left[text(each, each.value)];
+  for (const Assignment& each : now.after.graph().graph.assignments()) ++left[text_after(each)];
   const auto tell = [&](const Graph& graph, const Assignment& each, Change change) {
     add(module, {.kind = DifferenceKind::kNodes,
                  .change = change,
                  .subject = each.target,
-                 .text = each.target + " = " + print_argument(graph, each.value),
+                 .text = each.target + " = " + print_argument(graph, each.value, kMostText),
                  .graph = now.name,
                  .source = each.source});
   };
   for (const Assignment& each : now.before.graph().graph.assignments()) {
     bool is_paired = true;
-    const Argument value = map_references<NodeId>(each.value, [&](NodeId id) -> Argument {
+    const auto found = left.find(text(each, [&](NodeId id) {
       const Place other = now.nodes.in_after(now.before.place(id));
       is_paired = is_paired && other != kNoPlace;
-      return other == kNoPlace ? Argument() : Argument(now.after[other].id);
-    });
-    const auto found = left.find(text(each, value));
+      return other == kNoPlace ? std::string() : std::to_string(now.after[other].id.index);
+    }));
     if (is_paired && found != left.end() && found->second > 0) {
       --found->second;
     } else {
@@ -125,7 +130,7 @@ void Comparer::compare_assignments(const Current& now, const std::string& module
     }
   }
   for (const Assignment& each : now.after.graph().graph.assignments()) {
-    std::int64_t& count = left[text(each, each.value)];
+    std::int64_t& count = left[text_after(each)];
     if (count-- > 0) tell(now.after.graph().graph, each, Change::kAdded);
   }
 }
@@ -150,6 +155,9 @@ void Comparer::find_renames(Current& now) {
     }
   }
   for (const auto& [from, to] : names) {
+    // No exporter writes such a name, which would be in each expression and each difference.
+    constexpr std::size_t kLongest = 500;
+    if (from.size() > kLongest || to.begin()->size() > kLongest) continue;
     if (to.size() > 1 || back[*to.begin()].size() > 1 || *to.begin() == from) continue;
     now.renames.emplace(from, SymInt::symbol(*to.begin()));
     if (!told_renames_.emplace(from, *to.begin()).second) continue;
@@ -166,9 +174,9 @@ void Comparer::one_sided_node(const ComparedGraph& graph, Place place, Change ch
   if (is_unseen_call(node, is_added)) return;
   const std::string& path = node.scope->module_path.empty() ? root : node.scope->module_path;
   Difference difference{.kind = DifferenceKind::kNodes, .change = change, .within = cover(is_added, path)};
-  if (options_.kinds.has(DifferenceKind::kNodes)) {
+  if (lists(DifferenceKind::kNodes)) {
     difference.subject = node.name;
-    difference.text = print_node(graph.graph().graph, node);
+    difference.text = print_node(graph.graph().graph, node, kMostText);
     difference.graph = name;
     difference.source = *node.source;
     for (const NodeId user : node.users) {

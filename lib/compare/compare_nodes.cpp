@@ -47,7 +47,7 @@ Difference Comparer::node_difference(const Current& now, Place i, DifferenceKind
   const Node& node = now.before[i];
   Difference difference;
   difference.kind = kind;
-  if (!options_.kinds.has(kind)) return difference;
+  if (!lists(kind)) return difference;
   difference.subject = node.name;
   difference.graph = now.name;
   difference.source = *node.source;
@@ -67,7 +67,7 @@ void Comparer::add_node_change(const Current& now, Place i, Place j, DifferenceK
   difference.before = std::move(before);
   difference.after = std::move(after);
   difference.follows = follows;
-  if (options_.kinds.has(kind)) {
+  if (lists(kind)) {
     if (now.after[j].name != difference.subject) difference.other = now.after[j].name;
     difference.text = short_text(now.before[i]);
   }

@@ -60,7 +60,7 @@ void Comparer::compare_order(const Current& now) {
 }
 
 template <class F>
-void Comparer::compare_sequences(const std::vector<std::string>& a, const std::vector<std::string>& b,
+void Comparer::compare_sequences(const std::vector<std::string>& a, const std::vector<std::string_view>& b,
                                  F&& f) {
   struct Item {
     std::string_view name;
@@ -90,9 +90,9 @@ void Comparer::compare_sequences(const std::vector<std::string>& a, const std::v
 
 void Comparer::compare_execution(const ModuleGraph& a, const ModuleGraph& b) {
   if (!a.execution || !b.execution) return;
-  std::vector<std::string> modules;
+  std::vector<std::string_view> modules;
   for (const std::string& path : b.execution->module_forward_order)
-    modules.emplace_back(pairs_.path_before(path));
+    modules.push_back(pairs_.path_before(path));
   std::set<std::string, std::less<>> moved;
   const auto is_moved = [&](std::string_view path) {
     for (std::size_t i = pairs_.before().find_module(path); i != kNone; i = pairs_.before().parents[i]) {
@@ -117,9 +117,13 @@ void Comparer::compare_execution(const ModuleGraph& a, const ModuleGraph& b) {
                         tell(path, path_text(std::string(path)), std::move(before), std::move(after));
                     });
   if (two_kinds_) return;  // the kinds differ in where a module reads its parameters
-  std::vector<std::string> parameters;
-  for (const std::string& name : b.execution->param_forward_order)
-    parameters.push_back(pairs_.parameter_before(name));
+  std::unordered_map<std::string_view, std::string> names;  // each once, as they may be long
+  std::vector<std::string_view> parameters;
+  for (const std::string& name : b.execution->param_forward_order) {
+    const auto [entry, is_new] = names.try_emplace(name);
+    if (is_new) entry->second = pairs_.parameter_before(name);
+    parameters.push_back(entry->second);
+  }
   compare_sequences(a.execution->param_forward_order, parameters,
                     [&](std::string_view name, auto before, auto after) {
                       const std::string_view path = QualifiedName(name).parent();

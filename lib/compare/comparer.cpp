@@ -29,6 +29,17 @@ ComparedModel describe(const GraphCollection& collection, const ModelSummary& mo
   return described;
 }
 
+std::size_t bytes_of(const Difference& difference) {
+  std::size_t bytes = sizeof(Difference);
+  for (const std::string* text :
+       {&difference.subject, &difference.other, &difference.field, &difference.text})
+    bytes += text->size();
+  for (const auto* text : {&difference.before, &difference.after, &difference.within})
+    bytes += *text ? (*text)->size() : 0;
+  for (const std::string& user : difference.users) bytes += sizeof user + user.size();
+  return bytes;
+}
+
 }  // namespace
 
 std::optional<SymInt> renamed(const SymInt& size, const Renames& renames) {
@@ -62,7 +73,8 @@ Comparer::Comparer(const GraphCollection& before, const std::vector<ModuleGraph>
       before_(before, graphs_before, pairs_.before()),
       after_(after, graphs_after, pairs_.after()),
       two_kinds_(are_of_two_kinds(before, after)),
-      all_attributes_(has_all_attributes(before) && has_all_attributes(after)) {}
+      all_attributes_(has_all_attributes(before) && has_all_attributes(after)),
+      bytes_left_(options.most_bytes) {}
 
 ModelComparison Comparer::run() {
   result_.told = options_.kinds;
@@ -161,8 +173,13 @@ void Comparer::add(std::string_view path, Difference difference) {
     if (difference.kind == DifferenceKind::kModules) ++around.modules;
     if (difference.kind == DifferenceKind::kNodes) ++around.nodes;
   }
-  if (options_.kinds.has(difference.kind))
-    groups_[group_of(path)].differences.push_back(std::move(difference));
+  if (!options_.kinds.has(difference.kind)) return;
+  bytes_left_ -= std::min(bytes_left_, bytes_of(difference));
+  if (bytes_left_ == 0) {  // the first one that does not fit is the last one
+    ++result_.unlisted;
+    return;
+  }
+  groups_[group_of(path)].differences.push_back(std::move(difference));
 }
 
 void Comparer::add_change(std::string_view path, DifferenceKind kind, std::string subject, std::string field,

@@ -36,6 +36,9 @@ Expression renamed(const Expression& expression, const Renames& renames);
 // Returns whether two values without nodes are the same; nan equals nan.
 bool is_same_plain(const Argument& a, const Argument& b);
 
+// The bytes behind which no argument of a node is written in a difference.
+inline constexpr std::size_t kMostText = 64 * 1024;
+
 // Returns the text of print_node() without the arguments, which may be many.
 std::string short_text(const Node& node);
 
@@ -63,6 +66,8 @@ class Comparer {
   // Makes a group for each module of the first collection, and in between for new ones of the second.
   void make_groups();
   Group group_of(std::string_view path);
+  // Returns whether differences of this kind are listed, and not only counted.
+  bool lists(DifferenceKind kind) const { return options_.kinds.has(kind) && bytes_left_ > 0; }
   void add(std::string_view path, Difference difference);
   void add_change(std::string_view path, DifferenceKind kind, std::string subject, std::string field,
                   std::optional<std::string> before, std::optional<std::string> after,
@@ -200,7 +205,8 @@ class Comparer {
   void compare_order(const Current& now);
   // Calls f(name, before, after) once for each name that moved; `b` has the names of the first.
   template <class F>
-  static void compare_sequences(const std::vector<std::string>& a, const std::vector<std::string>& b, F&& f);
+  static void compare_sequences(const std::vector<std::string>& a, const std::vector<std::string_view>& b,
+                                F&& f);
   void compare_execution(const ModuleGraph& a, const ModuleGraph& b);
 
   void compare_guards(const ModuleGraph& a, const ModuleGraph& b, const Renames& renames);
@@ -229,6 +235,7 @@ class Comparer {
   bool all_attributes_;
   SchemaTable schemas_;
   ModelComparison result_;
+  std::size_t bytes_left_;  // of differences
   std::vector<std::size_t> covers_before_, covers_after_;
   std::deque<ModuleDifferences> groups_;  // deque, as keys are views of the paths
   std::unordered_map<std::string_view, Group> group_by_path_;

@@ -120,6 +120,9 @@ struct ModelComparison {
   DifferenceKinds told;
   // The number of differences by kind and change, told or not.
   std::array<std::array<std::int64_t, kChanges>, kDifferenceKinds> counts{};
+  // The number of differences that are counted, but not in `modules`: their texts would take more memory than
+  // a comparison may (kMostBytes).  Graphs of a small file can name long names again and again.
+  std::int64_t unlisted = 0;
   std::int64_t following = 0;              // the number of differences of shapes that follow from others
   std::vector<ModuleDifferences> modules;  // modules with differences, in the order of the models
 
@@ -131,13 +134,17 @@ struct ModelComparison {
   bool is_equal() const { return !has_any(told); }
 };
 
+inline constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of all differences together
+
 struct CompareOptions {
   DifferenceKinds kinds = DifferenceKinds::usual();  // kinds that are told; all are counted
+  std::size_t most_bytes = kMostBytes;
 };
 
 // Compares two collections.  Things that one side does not know are not differences: a shape, a cost, a plain
 // value of a traced archive, a call in an exported program that leaves no operation.  Time and memory grow
-// with the sizes of the collections, but for a logarithm.
+// with the sizes of the collections, but for a logarithm; the texts of differences end at
+// CompareOptions::most_bytes.
 ModelComparison compare(const GraphCollection& before, const GraphCollection& after,
                         const CompareOptions& options = {});
 

@@ -1,6 +1,10 @@
 // Folds modules whose paths differ in numbers alone and whose differences have the same texts.
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "compare/comparison.h"
 #include "support/fold_by_key.h"
@@ -46,12 +50,16 @@ std::string common_text(std::string_view text, std::string_view path) {
   return result;
 }
 
-std::string module_key(const ModuleDifferences& module) {
+// Returns the part of the key without the differences, which may take megabytes.
+std::string head_of_key(const ModuleDifferences& module) {
   std::string text = without_numbers(module.path) + "\n" + without_numbers(module.other.value_or("")) + "\n" +
                      module.type + "\n";
-  const std::string counts = std::to_string(module.modules) + " " + std::to_string(module.parameters) + " " +
-                             std::to_string(module.nodes);
-  text += counts + "\n";
+  for (const std::int64_t count : {module.modules, module.parameters, module.nodes})
+    text += std::to_string(count) + " ";
+  return text + "\n";
+}
+
+std::string module_key(const ModuleDifferences& module, std::string text) {
   for (const Difference& difference : module.differences) {
     if (difference.within) continue;  // the counts of that module cover it
     const bool has_names =
@@ -77,6 +85,13 @@ std::string module_key(const ModuleDifferences& module) {
 
 }  // namespace
 
-void fold_equal_modules(ModelComparison& comparison) { fold_by_key(comparison.modules, module_key); }
+void fold_equal_modules(ModelComparison& comparison) {
+  std::unordered_map<std::string, std::size_t> heads;
+  for (const ModuleDifferences& module : comparison.modules) ++heads[head_of_key(module)];
+  fold_by_key(comparison.modules, [&](const ModuleDifferences& module) {
+    std::string head = head_of_key(module);
+    return heads.at(head) == 1 ? head : module_key(module, std::move(head));
+  });
+}
 
 }  // namespace fxtrace

@@ -130,7 +130,13 @@ const FxtraceEngine& open_engine(const Listener& listener) {
 
 RegisteredOperators load_operators(const std::vector<std::string>& libraries, const Listener& listener) {
   std::vector<const char*> paths;
-  for (const auto& library : libraries) paths.push_back(library.c_str());
+  for (const auto& library : libraries) {
+    // The loader would wait for the writer of a pipe.  A name without a folder may be found elsewhere.
+    std::error_code failed;
+    if (std::filesystem::exists(library, failed) && !std::filesystem::is_regular_file(library, failed))
+      throw usage_error("--op-library: " + library + " is not a regular file");
+    paths.push_back(library.c_str());
+  }
   RegisteredOperators registered;
   const FxtraceDeclare declare = [](void* context, const char* class_name, const char* schema) {
     auto& all = *static_cast<RegisteredOperators*>(context);

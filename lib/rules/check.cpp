@@ -176,27 +176,36 @@ class Checker {
 
   void settle_names() {
     const Pattern::Names names = names_of_model();
-    for (Rule& rule : report_.rules) {
+    for (rule_ = 0; rule_ < report_.rules.size(); ++rule_) {
+      Rule& rule = report_.rules[rule_];
       const auto settle = [&](Pattern& pattern) {
-        for (const std::string& name : pattern.settle(names))
-          report_.unknown.push_back({rule.name, name, false, nearest_names(name, names)});
+        for (std::string& name : pattern.settle(names))
+          add_unknown(std::move(name), false, [&](const std::string& text) { return nearest_names(text, names); });
       };
       std::ranges::for_each(rule.operators, settle);
       if (!rule.requirement) continue;
       settle(rule.requirement->subject);
       if (rule.requirement->object) settle(*rule.requirement->object);
-      if (rule.requirement->path) settle_path(rule, *rule.requirement->path);
+      if (rule.requirement->path) settle_path(*rule.requirement->path);
     }
   }
 
-  void settle_path(const Rule& rule, NamePattern& path) {
+  // One name is told in the end, so only the first ones get suggestions, which take milliseconds each.
+  template <class Nearest>
+  void add_unknown(std::string name, bool is_path, const Nearest& nearest) {
+    constexpr std::size_t kMostSuggested = 20;
+    CheckReport::Unknown& added = report_.unknown.emplace_back(rule_, std::move(name), is_path);
+    if (report_.unknown.size() <= kMostSuggested) added.nearest = nearest(added.name);
+  }
+
+  void settle_path(NamePattern& path) {
     std::vector<std::string> paths;
     for (const ModuleRecord& module : model_.collection->modules) paths.push_back(module.path);
     const bool is_here = path.settle([&] {
       return std::ranges::any_of(paths, [&](const std::string& one) { return path.matches(one); });
     });
     if (!is_here)
-      report_.unknown.push_back({rule.name, path.text(), true, find_nearest(path.text(), paths, 3)});
+      add_unknown(path.text(), true, [&](const std::string& text) { return find_nearest(text, paths, 3); });
   }
 
   // Returns the targets and types in the model, each once.

@@ -51,9 +51,10 @@ struct CheckReport {
 
   // A name in a rule that neither the model nor torch has.  Such a rule checks nothing.
   struct Unknown {
-    std::string rule, name;
+    std::size_t rule = 0;  // index into rules
+    std::string name;
     bool is_path = false;
-    std::vector<std::string> nearest;
+    std::vector<std::string> nearest;  // what was likely meant; for the first names only
   };
   std::vector<Unknown> unknown;
 

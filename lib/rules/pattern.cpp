@@ -1,6 +1,7 @@
 #include "rules/pattern.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -21,23 +22,36 @@ std::string with_dots(std::string_view text) {
   return std::string(text.substr(0, at)) + "." + std::string(text.substr(at + 2));
 }
 
-bool is_target(const NamePattern& glob, const std::string& target) {
-  const std::string_view base = without_overload(target);
+// `base` is without_overload(target), which takes longer than most globs.
+bool is_target(const NamePattern& glob, std::string_view target, std::string_view base) {
   return glob.matches(base) || (base.size() != target.size() && !glob.is_last_part() && glob.matches(target));
 }
-bool is_type(const NamePattern& glob, const std::string& type) {
-  const std::string alias = public_alias(type);
+bool is_target(const NamePattern& glob, const std::string& target) {
+  return is_target(glob, target, without_overload(target));
+}
+bool is_type(const NamePattern& glob, const std::string& type, const std::string& alias) {
   return glob.matches(type) || (alias != type && glob.matches(alias));
 }
 // Returns whether the glob is a word for nodes without a target.
 bool is_word(const NamePattern& glob) { return glob.text() == "placeholder" || glob.text() == "output"; }
+
+// Returns the known names without overloads, each once.
+const std::vector<std::string>& known_bases() {
+  static const std::vector<std::string> bases = [] {
+    std::set<std::string_view> found;
+    for (const std::string& name : known_names()) found.insert(without_overload(name));
+    return std::vector<std::string>(found.begin(), found.end());
+  }();
+  return bases;
+}
+
 bool is_known(const NamePattern& glob) {
-  const std::vector<std::string>& names = known_names();
+  // A last part is compared with names without overloads: "out" does not mean "aten.add.out".
+  const std::vector<std::string>& names = glob.is_last_part() ? known_bases() : known_names();
   const std::string& prefix = glob.glob().prefix();
   for (auto name = std::ranges::lower_bound(names, prefix); name != names.end() && name->starts_with(prefix);
        ++name) {
-    // A last part is compared with names without overloads: "out" does not mean "aten.add.out".
-    if (glob.is_last_part() ? is_target(glob, *name) : glob.matches(*name)) return true;
+    if (glob.matches(*name)) return true;
   }
   return false;
 }
@@ -59,8 +73,8 @@ Pattern::Pattern(std::string_view text, std::string_view whole, std::size_t offs
       throw usage_error("'" + std::string(whole) + "': expected an operator or a type at position " +
                         std::to_string(offset + at + 1));
     }
-    const NamePattern check(glob, whole, offset + at);  // errors show what was written
-    globs_.emplace_back(with_dots(glob));
+    globs_.emplace_back(glob, whole, offset + at);  // errors show what was written
+    if (glob.find("::") != std::string_view::npos) globs_.back() = NamePattern(with_dots(glob));
     if (end == text.size()) break;
     at = end + 1;
   }
@@ -72,7 +86,8 @@ std::vector<std::string> Pattern::settle(const Names& model) {
     const auto is_here = [&] {
       return std::ranges::any_of(model.targets,
                                  [&](const std::string& target) { return is_target(glob, target); }) ||
-             std::ranges::any_of(model.types, [&](const std::string& type) { return is_type(glob, type); });
+             std::ranges::any_of(
+                 model.types, [&](const std::string& type) { return is_type(glob, type, public_alias(type)); });
     };
     const auto is_anywhere = [&] { return is_word(glob) || is_known(glob); };
     if (!glob.settle(is_here) && !glob.settle(is_anywhere)) unknown.push_back(glob.text());
@@ -86,8 +101,9 @@ std::vector<std::string> Pattern::settle(const Names& model) {
 bool Pattern::matches_target(const std::string& target) const {
   const auto [entry, is_new] = targets_.try_emplace(target);
   if (is_new) {
+    const std::string_view base = without_overload(target);
     entry->second =
-        std::ranges::any_of(globs_, [&](const NamePattern& glob) { return is_target(glob, target); });
+        std::ranges::any_of(globs_, [&](const NamePattern& glob) { return is_target(glob, target, base); });
   }
   return entry->second;
 }
@@ -95,7 +111,9 @@ bool Pattern::matches_target(const std::string& target) const {
 bool Pattern::matches_type(const std::string& type) const {
   const auto [entry, is_new] = types_.try_emplace(type);
   if (is_new) {
-    entry->second = std::ranges::any_of(globs_, [&](const NamePattern& glob) { return is_type(glob, type); });
+    const std::string alias = public_alias(type);
+    entry->second =
+        std::ranges::any_of(globs_, [&](const NamePattern& glob) { return is_type(glob, type, alias); });
   }
   return entry->second;
 }
@@ -103,8 +121,10 @@ bool Pattern::matches_type(const std::string& type) const {
 bool Pattern::matches_registered() const {
   if (registered_ < 0) {
     const auto is_match = [&](const Operator& op) {
+      const std::string target = op.target();
+      const std::string_view base = without_overload(target);
       return std::ranges::any_of(
-          globs_, [target = op.target()](const NamePattern& glob) { return is_target(glob, target); });
+          globs_, [&](const NamePattern& glob) { return is_target(glob, target, base); });
     };
     registered_ = std::ranges::any_of(registered_operators(), is_match) ? 1 : 0;
   }

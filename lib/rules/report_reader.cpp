@@ -86,7 +86,8 @@ CheckReport read_check_report(const std::string& text, const std::string& name) 
   if (const auto unknown = root.find("unknown")) {
     for (const JsonValue value : unknown->items()) {
       CheckReport::Unknown& added = report.unknown.emplace_back();
-      added.rule = text_in(value, "rule");
+      added.rule = static_cast<std::size_t>(value.at("rule").integer());
+      if (added.rule >= report.rules.size()) value.fail("the rule of the name is not among the rules");
       added.name = text_in(value, "name");
       added.is_path = value.at("is_path").boolean();
       for (const JsonValue near : value.at("nearest").items()) added.nearest.push_back(text_of(near));

@@ -228,6 +228,7 @@ def test_hostile_names_and_collections(program, tmp_path):
         "PRAGMA journal_mode = WAL",
         "CREATE TABLE t (a)",
         "SELECT load_extension('x.so')",
+        "SELECT hex(fts3_tokenizer('simple'))",
         "SELECT 1; SELECT 2",
         "SELEC 1",
         "VACUUM INTO 'other.sqlite'",

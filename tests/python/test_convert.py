@@ -738,6 +738,45 @@ def test_guards_that_torch_checks(program, tmp_path):
             module(*each)
 
 
+IF = "def f(x: Tensor):\n  if bool(x.sum() > 0):\n    y = {}\n  else:\n    y = {}\n  return y\n"
+DEEP = "def f(x: Tensor):\n" + "".join("  " * i + f"  if bool(x.sum() > {i}):\n" for i in range(101)) + "  " * 101 + "  x = x + 1\n  return x\n"
+
+
+@pytest.mark.parametrize(
+    "code, why",
+    [
+        (IF.format("x", "x.sum()"), "higher_order.cond: the branches of the `if` give results of different kinds, dtypes or ranks"),
+        (IF.format("x", "x.to(torch.float64)"), "higher_order.cond: the dtype of its results depends on data"),
+        (DEEP, "higher_order.cond: control flow is nested more than 100 deep"),
+        ('def f(x: Tensor):\n  while bool(x.sum() > 9):\n    print("a")\n  return x + 1\n', "higher_order.while_loop: the loop gives no result"),
+        ("def f(x: Tensor):\n  return {1: x}\n", "the output: a program cannot have a dict whose keys are not text"),
+        ("def f(x: Tensor):\n  return x, float('nan')\n", "result 1: a program cannot return nan"),
+        ("def f(x: Tensor):\n  return x + torch.zeros([3000000000, 3000000000, 3000000000]).sum()\n", "aten.zeros.default: its sizes or strides cannot be expressed"),
+    ],
+)
+def test_what_ended_without_a_reason(program, tmp_path, code, why):
+    made, _ = convert(program, tmp_path, torch.jit.CompilationUnit(code).f, torch.rand(2))
+    assert isinstance(made, str) and f"refused: {why}" in made and "internal" not in made, made
+
+
+@pytest.mark.parametrize(
+    "kind, body, given, value",
+    [
+        ("List[int]", "x + l[0] + l[1]", "[1, 2]", [1, 2]),
+        ("List[int]", "x + len(l)", "[]", []),
+        ("Dict[str, float]", "x + l['a']", '{"a": 1.5}', {"a": 1.5}),
+        ("Tuple[int, Tuple[float, int]]", "x + l[0] + l[1][0]", "[1, [2.5, 3]]", (1, (2.5, 3))),
+    ],
+)
+def test_inputs_that_are_fixed_to_containers(program, tmp_path, kind, body, given, value):
+    code = f"def f(x: Tensor, l: {kind}):\n  return {body}\n"
+    made, loaded = convert(program, tmp_path, torch.jit.CompilationUnit(code).f, more=["--input", "x=float32[2]", "--concrete", f"l={given}"])
+    assert not isinstance(made, str), made
+    x = torch.rand(2)
+    assert torch.equal(made.module()(x, value), loaded(x, value))
+    assert program.run("check", "--program", tmp_path / "model.pt2").returncode == 0
+
+
 class Told(torch.nn.Module):
     def forward(self, x: torch.Tensor):
         return x * math.log(x.size(0)), x.size(0) > 3

@@ -9,6 +9,7 @@
 #include "operators/higher_order.h"
 #include "operators/names/function_traits.h"
 #include "operators/operators.h"
+#include "support/restore.h"
 
 namespace fxtrace {
 namespace {
@@ -286,10 +287,15 @@ void Body::lower_all() {
     // A node that uses a refused one is not refused again.
     bool follows = false;
     for_each_input(node, [&](NodeId input) { follows = follows || refused_.contains(input.index); });
-    if (follows)
+    if (follows) {
       refused_.insert(id.index);
-    else
+      continue;
+    }
+    try {
       lower(node);
+    } catch (const SymbolicError& error) {
+      refuse(node, std::string("its sizes or strides cannot be expressed: ") + error.what());
+    }
   }
 }
 
@@ -444,6 +450,8 @@ void Body::call_operator(const LoweredCall& call) {
 ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph& source,
                                      const std::vector<Operand>& inputs, const std::vector<bool>& fixed,
                                      std::size_t carried, bool is_condition) {
+  ++state_.depth;
+  const Restore depth([&] { --state_.depth; });
   Body body(state_, source, is_condition);
   std::size_t i = 0;
   for (const NodeId id : source.graph.order()) {
@@ -476,8 +484,45 @@ ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph&
   return {name, body.finish(std::move(outputs))};
 }
 
+// Returns whether the node's bodies would be nested deeper than readers take.
+bool Body::is_too_deep(const Node& node) {
+  if (state_.depth < kMaxSubgraphs) return false;
+  refuse(node, "control flow is nested more than " + std::to_string(kMaxSubgraphs) + " deep");
+  return true;
+}
+
+// Returns whether the bodies give what the operator gives, as torch demands of `cond` and `while_loop`;
+// refuses the node if not.
+bool Body::has_results(const Node& node, const Operation& operation, bool is_loop) {
+  const std::string what = is_loop ? "the loop" : "the `if`";
+  if (operation.outputs.empty()) {
+    refuse(node, what + " gives no result, which torch.export does not load");
+    return false;
+  }
+  for (const ProgramSubgraph& body : operation.subgraphs) {
+    if (is_loop && &body == &operation.subgraphs.front()) continue;  // the condition
+    const std::vector<Operand>& results = body.graph.outputs;
+    for (std::size_t i = 0; i < std::max(results.size(), operation.outputs.size()); ++i) {
+      const auto* id = i < results.size() ? results[i].get_if<ValueId>() : nullptr;
+      if (id != nullptr && i < operation.outputs.size()) {
+        const Meta& inside = body.graph.values[id->index].meta;
+        const Meta& outside = value(operation.outputs[i].value).meta;
+        const bool has_rank = inside.shape && outside.shape;
+        if (inside.kind() == outside.kind() && inside.dtype == outside.dtype &&
+            (!has_rank || inside.shape->size() == outside.shape->size()))
+          continue;
+      }
+      refuse(node, is_loop ? "a turn of the loop changes the kind, dtype or rank of what it carries"
+                           : "the branches of the `if` give results of different kinds, dtypes or ranks");
+      return false;
+    }
+  }
+  return true;
+}
+
 void Body::call_with_subgraphs(const LoweredCall& call) {
   const Node& node = call.node;
+  if (is_too_deep(node)) return;
   const bool is_cond = *node.target == "higher_order.cond";
   const bool is_loop = *node.target == "higher_order.while_loop";
   if (!is_cond && !is_loop) return keep_with_subgraphs(call);
@@ -553,7 +598,9 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
         const Node& taken = source_.graph.node(user);
         if (item_index(taken) == i && (taken.meta->shape || taken.meta->value)) item = *taken.meta;
       }
-      if (!item.shape && !item.value) return refuse(node, "its results are not known");
+      if (item.shape ? !item.dtype : !item.value)
+        return refuse(node,
+                      item.shape ? "the dtype of its results depends on data" : "its results are not known");
       results.items.push_back(
           add_result(node, item, name_of_item(node, i), {static_cast<std::int64_t>(i)}, operation));
     }
@@ -565,12 +612,13 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
                                          {static_cast<std::int64_t>(i)}, operation));
     set(node.id, std::move(results));
   }
-  append(std::move(operation));
+  if (has_results(node, operation, is_loop)) append(std::move(operation));
 }
 
 // Lowers a higher-order operator of an exported program: its subgraphs take the same inputs as before.
 void Body::keep_with_subgraphs(const LoweredCall& call) {
   const Node& node = call.node;
+  if (is_too_deep(node)) return;
   Operation operation = operation_of(node, *node.target);
   operation.args = call.args;
   operation.kwargs = call.kwargs;
@@ -579,6 +627,8 @@ void Body::keep_with_subgraphs(const LoweredCall& call) {
     const auto* graph = operand.get_if<Operand::GraphRef>();
     const ModuleGraph* source = graph == nullptr ? nullptr : source_.subgraphs.find_graph(graph->name);
     if (source == nullptr) return;
+    ++state_.depth;
+    const Restore depth([&] { --state_.depth; });
     Body body(state_, *source);
     for (const NodeId id : source->graph.order()) {
       const Node& input = source->graph.node(id);

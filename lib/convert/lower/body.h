@@ -46,6 +46,7 @@ struct LoweringState {
   std::unordered_set<std::uint32_t> trained = {};    // values of the root's graph that need a gradient
   std::size_t unknown = 0;                           // the number of unknown numbers so far
   std::unordered_set<std::string> sizes = {};        // symbols in the sizes of inputs
+  int depth = 0;                                     // the number of bodies around the one that is lowered
 };
 
 // A call with its lowered arguments.
@@ -65,7 +66,9 @@ class Body {
   Body(LoweringState& state, const ModuleGraph& source, bool is_condition = false)
       : state_(state), source_(source), is_condition_(is_condition) {}
 
+  // Throws SymbolicError if a stride does not fit into 64 bits.
   ValueId add_value(std::string_view name, Meta meta);
+  std::string new_name(std::string_view name) { return names_.create(name); }
   ValueId add_input(std::string_view name, Meta meta);
   void set(NodeId node, Operand operand) { operands_.insert_or_assign(node.index, std::move(operand)); }
   Operand operand_of(const Argument& argument) const;
@@ -125,6 +128,8 @@ class Body {
  private:
   std::unordered_set<std::uint32_t> find_needless() const;
   void lower(const Node& node);
+  bool is_too_deep(const Node& node);  // refuses the node then
+  bool has_results(const Node& node, const Operation& operation, bool is_loop);
   void append(Operation operation);  // under a unique name
   std::optional<Operand> known_number(const Node& node) const;
   void call_operator(const LoweredCall& call);

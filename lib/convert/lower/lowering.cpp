@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <functional>
 #include <ranges>
 #include <set>
@@ -78,7 +79,18 @@ class Lowering {
         refuse({}, assignment.target, "the run assigns this attribute, but a program cannot store attributes",
                "--state freeze for the value in the file, or make it a buffer");
     }
+    try {
+      lower_all();
+    } catch (const SymbolicError& error) {  // of an input, or of the whole program
+      refuse({}, "the sizes", std::string("they cannot be expressed: ") + error.what());
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void lower_all() {
     lower_inputs();
+    refuse_keys(result_.program.in_spec, "the inputs");
     const InputSizes sizes(source_.graph);
     for (const InputSize& size : sizes.sizes()) {
       if (size.place.kind() != Expression::Kind::kCall) continue;  // an integer input, which may be negative
@@ -95,10 +107,8 @@ class Lowering {
     note_quantized();
     note_fixed_arguments(result_.program.graph);
     result_.program.stacks = stacks_.take_result();
-    return std::move(result_);
   }
 
- private:
   void refuse(const std::string& module, std::string what, std::string why, std::string help = {},
               std::optional<SourceLocation> source = {}) {
     result_.refusals.push_back({module, std::move(what), std::move(why), std::move(help), std::move(source)});
@@ -153,7 +163,27 @@ class Lowering {
     users_.push_back({std::move(entry), value, std::nullopt});
   }
 
+  // Makes inputs of a value that is fixed, one for each leaf, as torch.export flattens containers.
   Operand constant_input(const std::string& name, const Argument& value) {
+    const auto items = [&](const std::vector<Argument>& all) {
+      std::vector<Operand> made;
+      for (std::size_t i = 0; i < all.size(); ++i)
+        made.push_back(constant_input(body_.new_name(name + "_" + std::to_string(i)), all[i]));
+      return made;
+    };
+    if (const auto* list = value.get_if<Argument::List>()) return Operand::List{items(list->items)};
+    if (const auto* tuple = value.get_if<Argument::Tuple>())
+      return Operand::Tuple{items(tuple->items), tuple->names};
+    if (const auto* dict = value.get_if<Argument::Dict>()) {
+      Operand::Dict made;
+      for (const auto& [key, item] : dict->items) {
+        const auto* text = key.get_if<std::string>();
+        const std::string part = text == nullptr ? std::to_string(made.items.size()) : *text;
+        made.items.push_back({map_references<ValueId>(key, [](NodeId) { return Operand(); }),
+                              constant_input(body_.new_name(name + "_" + part), item)});
+      }
+      return made;
+    }
     GraphSignature::Entry entry;
     entry.name = name;
     users_.push_back({std::move(entry), {}, value});
@@ -213,6 +243,14 @@ class Lowering {
       refuse({}, "input " + name, "a program cannot take an input of type " + type + " that varies",
              "--concrete " + shell_word(name + "=VALUE"));
     }
+  }
+
+  // Refuses dicts whose keys a program's text cannot have.
+  void refuse_keys(const TreeSpec& spec, const std::string& what) {
+    if (spec.kind == TreeSpec::Kind::kDict &&
+        !std::ranges::all_of(spec.keys, [](const Argument& key) { return key.is<std::string>(); }))
+      refuse({}, what, "a program cannot have a dict whose keys are not text");
+    for (const TreeSpec& child : spec.children) refuse_keys(child, what);
   }
 
   void lower_inputs() {
@@ -748,6 +786,8 @@ class Lowering {
     };
     for (const Operand& leaf : leaves) {
       if (leaf.is<std::string>()) return say("a program cannot return text", "");
+      if (const auto* real = leaf.get_if<double>(); real != nullptr && std::isnan(*real))
+        return say("a program cannot return nan, which torch.export.load does not find equal to itself", "");
       if (leaf.is<ValueId>() && body_.meta_of(leaf).kind() == ValueKind::kBool)
         return say("a program cannot return a bool that depends on sizes or data", "");
       if (leaf.is<std::complex<double>>() || leaf.is<Operand::Dtype>() || leaf.is<Operand::Device>())
@@ -776,6 +816,7 @@ class Lowering {
         result_.notes.emplace_back(
             "named tuples among the results become plain tuples: torch.export does not know the archive's classes");
       result_.program.out_spec = tree_of(value, leaves);
+      refuse_keys(result_.program.out_spec, "the output");
     }
     result_.program.signature.outputs.resize(leaves.size());
     for (GraphSignature::Entry& entry : result_.program.signature.outputs)

@@ -141,10 +141,11 @@ ExportedProgram::ExportedProgram(const FileInfo& info, const std::optional<std::
   const auto tensors = archive_.tensors(model_);
   const auto names = numbered_names(signature_, tensors);
   std::optional<CallComparison> comparison;
-  hierarchy_.finish(names, [&](CallId a, CallId b) {
+  const auto may_be_one = [&](CallId a, CallId b) {
     if (!comparison) comparison.emplace(graph_, hierarchy_);
     return comparison->may_be_one_module(a, b);
-  });
+  };
+  hierarchy_.finish(names, may_be_one, info.size);
   make_parameters(tensors, names);
   read_guards(program);
 }

@@ -84,7 +84,6 @@ std::string target_name(std::string_view target) {
 }
 
 // Limits that no program reaches: subgraphs in subgraphs, and dicts in dicts.
-constexpr int kMaxSubgraphs = 100;
 constexpr int kMaxArguments = 100;
 
 bool is_python_keyword(std::string_view name) {

@@ -15,8 +15,10 @@ constexpr std::ptrdiff_t kMaxPathDepth = 4'000;
 constexpr std::size_t kMaxPathLength = 50'000;
 constexpr std::size_t kMaxStackDepth = 4'000;
 constexpr std::size_t kMaxCalls = 2'000'000;
-constexpr std::size_t kMaxPathText = 100'000'000;  // characters of all paths together
-constexpr char kNextItem = ';';                    // separates the items of a stack
+// Characters of all paths together: a path of the file stands for all paths above it, each of which is copied
+// some times.  A model's names are in its file.
+constexpr std::uint64_t kMaxPathText = 100'000'000, kLeastPathText = 16'500'000, kPathTextOfByte = 16;
+constexpr char kNextItem = ';';  // separates the items of a stack
 
 // The key, path and type of the only item in the stack of a node that torch.export added itself.
 constexpr std::string_view kEmptyStack = "_empty_nn_module_stack_from_metadata_hook";
@@ -336,7 +338,8 @@ std::string Hierarchy::first_name(std::string_view name) const {
   return result;
 }
 
-void Hierarchy::finish(const std::vector<NamedTensor>& tensors, const MayBeOneModule& may_be_one) {
+void Hierarchy::finish(const std::vector<NamedTensor>& tensors, const MayBeOneModule& may_be_one,
+                       std::uint64_t file_size) {
   for (const NamedTensor& tensor : tensors) {
     const std::string_view owner = QualifiedName(tensor.name).parent();
     if (!owner.empty()) insert(owner);
@@ -352,17 +355,22 @@ void Hierarchy::finish(const std::vector<NamedTensor>& tensors, const MayBeOneMo
   };
   std::vector<Item> items;
   std::unordered_map<std::string, std::size_t> index;
-  std::size_t path_text = 0;
+  const std::uint64_t most_text =
+      std::min(kMaxPathText, kLeastPathText + kPathTextOfByte * std::min(file_size, kMaxPathText));
+  std::uint64_t path_text = 0;
+  const auto count_text = [&](std::size_t size) {
+    path_text += size;
+    if (path_text > most_text) {
+      throw input_error("the paths and types of the program's modules have more than " +
+                        std::to_string(most_text) + " characters together, too many for a file of its size");
+    }
+  };
   const auto place = [&](const std::string& path, auto&& self) -> std::size_t {
     const auto found = index.find(path);
     if (found != index.end()) return found->second;
     std::size_t parent = SIZE_MAX;
     if (!path.empty()) parent = self(std::string(QualifiedName(path).parent()), self);
-    path_text += path.size();
-    if (path_text > kMaxPathText) {
-      throw input_error("the paths of the program's modules have more than " + std::to_string(kMaxPathText) +
-                        " characters together");
-    }
+    count_text(path.size());
     const std::size_t at = items.size();
     items.push_back({path, {}, SIZE_MAX});
     index.emplace(path, at);
@@ -388,6 +396,7 @@ void Hierarchy::finish(const std::vector<NamedTensor>& tensors, const MayBeOneMo
     info.path = item.path;
     const bool known = item.source != SIZE_MAX;
     if (known) info.type = types_[item.source];
+    count_text(info.type.size());
     info.parent = parent;
     info.has_forward = item.path.empty() || (known && called_[item.source]);
     modules_.push_back(std::move(info));

@@ -84,8 +84,9 @@ class Hierarchy {
   using MayBeOneModule = std::function<bool(CallId, CallId)>;
 
   // Builds the tree, after the whole program is read.  Throws Error(kInput) for paths beyond the limits of a
-  // model.
-  void finish(const std::vector<NamedTensor>& tensors, const MayBeOneModule& may_be_one);
+  // model in a file of that many bytes.
+  void finish(const std::vector<NamedTensor>& tensors, const MayBeOneModule& may_be_one,
+              std::uint64_t file_size = UINT64_MAX);
 
   const std::vector<Call>& calls() const { return calls_; }
   std::vector<ModuleInfo>& modules() { return modules_; }

@@ -43,9 +43,12 @@ std::string double_text(double value) {
 // Appends to one text, so that deeply nested values are not copied at every level.
 class Printer {
  public:
-  Printer(const Graph& graph, std::string& out) : graph_(graph), out_(out) {}
+  Printer(const Graph& graph, std::string& out, std::size_t most = SIZE_MAX)
+      : graph_(graph), out_(out), most_(most) {}
 
-  void operator()(const Argument& argument) const { std::visit(*this, argument.value); }
+  void operator()(const Argument& argument) const {
+    if (!is_full()) std::visit(*this, argument.value);
+  }
 
   void operator()(Argument::None) const { out_ += "None"; }
   void operator()(bool value) const { out_ += value ? "True" : "False"; }
@@ -62,7 +65,7 @@ class Printer {
   }
   void operator()(const Argument::Dict& dict) const {
     out_ += '{';
-    for (std::size_t i = 0; i < dict.items.size(); ++i) {
+    for (std::size_t i = 0; i < dict.items.size() && !is_full(); ++i) {
       if (i != 0) out_ += ", ";
       (*this)(dict.items[i].key);
       out_ += ": ";
@@ -84,6 +87,7 @@ class Printer {
     items("(", node.args, "");
     bool first = node.args.empty();
     for (const auto& [name, value] : node.kwargs) {
+      if (is_full()) break;
       out_ += (first ? "" : ", ") + name + "=";
       (*this)(value);
       first = false;
@@ -92,9 +96,10 @@ class Printer {
   }
 
  private:
+  bool is_full() const { return out_.size() > most_; }
   void items(const char* open, const std::vector<Argument>& items, const char* close) const {
     out_ += open;
-    for (std::size_t i = 0; i < items.size(); ++i) {
+    for (std::size_t i = 0; i < items.size() && !is_full(); ++i) {
       if (i != 0) out_ += ", ";
       (*this)(items[i]);
     }
@@ -102,7 +107,7 @@ class Printer {
   }
   void named_tuple(const Argument::Tuple& tuple) const {
     out_ += "namedtuple(" + quoted(tuple.names->type);
-    for (std::size_t i = 0; i < tuple.items.size(); ++i) {
+    for (std::size_t i = 0; i < tuple.items.size() && !is_full(); ++i) {
       out_ += ", " + tuple.names->fields.at(i) + "=";
       (*this)(tuple.items[i]);
     }
@@ -112,13 +117,14 @@ class Printer {
 
   const Graph& graph_;
   std::string& out_;
+  std::size_t most_;
 };
 
 }  // namespace
 
-std::string print_node(const Graph& graph, const Node& node) {
+std::string print_node(const Graph& graph, const Node& node, std::size_t most) {
   std::string out;
-  Printer(graph, out).node(node);
+  Printer(graph, out, most).node(node);
   return out;
 }
 
@@ -130,9 +136,9 @@ std::string print_scope(const Scope& scope) {
   return out;
 }
 
-std::string print_argument(const Graph& graph, const Argument& argument) {
+std::string print_argument(const Graph& graph, const Argument& argument, std::size_t most) {
   std::string out;
-  Printer(graph, out)(argument);
+  Printer(graph, out, most)(argument);
   return out;
 }
 

@@ -14,6 +14,7 @@
 // value_text() writes them; sources are left out.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,13 +24,14 @@
 namespace fxtrace {
 
 // Return the two parts of such a line: the node without its scope, and the scope, which is empty for the
-// root's first call.
-std::string print_node(const Graph& graph, const Node& node);
+// root's first call.  No argument is begun behind the first `most` bytes: a list may name a node with a long
+// name any number of times.
+std::string print_node(const Graph& graph, const Node& node, std::size_t most = SIZE_MAX);
 std::string print_scope(const Scope& scope);
 
 // Return one argument of a node of the graph in that form; without a graph, the argument must not refer to
 // nodes.
-std::string print_argument(const Graph& graph, const Argument& argument);
+std::string print_argument(const Graph& graph, const Argument& argument, std::size_t most = SIZE_MAX);
 std::string print_argument(const Argument& argument);
 
 // Returns the type and shape of a value for people: "float32[1, batch]", "int", "int 2*batch"; empty when

@@ -10,6 +10,7 @@ namespace fxtrace {
 namespace {
 
 constexpr char32_t kAscii = 128;
+constexpr std::size_t kBits = 64;  // states of a word
 
 // Reads one character of UTF-8.  A malformed byte is a character of its own, outside of Unicode.
 char32_t next_character(std::string_view text, std::size_t& at) {
@@ -51,18 +52,20 @@ Glob::Glob(std::string_view pattern, std::string_view whole, std::size_t offset)
   if (pattern.empty()) fail(0, "the glob is empty");
 
   std::size_t at = 0;
+  std::size_t literal = 0;  // the start of the literal text that is being read
   while (at < pattern.size()) {
     const std::size_t start = at;
     const char32_t c = next_character(pattern, at);
+    if (is_special(c)) note_literal(pattern.substr(literal, start - literal));
+    bool is_optional = false;
     if (c == '*') {
       Token token{Token::Kind::kStar};
       if (at < pattern.size() && pattern[at] == '*') {
         ++at;
         token.kind = Token::Kind::kAnyStar;
         if (at < pattern.size() && pattern[at] == '*') fail(at, "'***' has no meaning; use '*' or '**'");
-        const bool whole_part =
-            (start == 0 || pattern[start - 1] == '.') && at < pattern.size() && pattern[at] == '.';
-        if (whole_part) {
+        is_optional = (start == 0 || pattern[start - 1] == '.') && at < pattern.size() && pattern[at] == '.';
+        if (is_optional) {
           // "**.**." is equivalent to "**.".
           while (pattern.substr(at, 4) == ".**.") at += 3;
           tokens_.push_back({Token::Kind::kOptional});
@@ -100,7 +103,10 @@ Glob::Glob(std::string_view pattern, std::string_view whole, std::size_t offset)
     } else {
       tokens_.push_back({Token::Kind::kLiteral, c});
     }
+    // The dot behind an optional part is left out with it.
+    if (is_special(c)) literal = at + (is_optional ? 1 : 0);
   }
+  suffix_ = pattern.substr(literal);
 
   std::size_t prefix_end = 0;
   only_literal_ = true;
@@ -136,16 +142,16 @@ bool Glob::Token::accepts(char32_t c) const {
 
 // State i means that the first i tokens have matched what was read; one bit per state, and one for the end.
 void Glob::build_tables() const {
-  words_ = tokens_.size() / 64 + 1;
+  words_ = tokens_.size() / kBits + 1;
   stars_.assign(words_, 0);
   optionals_.assign(words_, 0);
   masks_.assign(kAscii * words_, 0);
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
-    const std::uint64_t bit = std::uint64_t{1} << (i % 64);
-    if (tokens_[i].is_star()) stars_[i / 64] |= bit;
-    if (tokens_[i].kind == Token::Kind::kOptional) optionals_[i / 64] |= bit;
+    const std::uint64_t bit = std::uint64_t{1} << (i % kBits);
+    if (tokens_[i].is_star()) stars_[i / kBits] |= bit;
+    if (tokens_[i].kind == Token::Kind::kOptional) optionals_[i / kBits] |= bit;
     for (char32_t c = 0; c < kAscii; ++c) {
-      if (tokens_[i].accepts(c)) masks_[c * words_ + i / 64] |= bit;
+      if (tokens_[i].accepts(c)) masks_[c * words_ + i / kBits] |= bit;
     }
   }
 }
@@ -169,32 +175,58 @@ void Glob::close(Bits& states) const {
   }
 }
 
+void Glob::note_literal(std::string_view text) {
+  if (text.size() > longest_.size()) longest_ = text;
+}
+
+bool Glob::may_match(std::string_view text) const {
+  return text.starts_with(prefix_) && text.ends_with(suffix_) &&
+         (longest_.empty() || text.find(longest_) != std::string_view::npos);
+}
+
+std::uint64_t Glob::mask_word(char32_t c, std::size_t word) const {
+  if (c < kAscii) return masks_[c * words_ + word];
+  std::uint64_t mask = 0;
+  const std::size_t end = std::min(tokens_.size(), (word + 1) * kBits);
+  for (std::size_t i = word * kBits; i < end; ++i) {
+    if (tokens_[i].accepts(c)) mask |= std::uint64_t{1} << (i % kBits);
+  }
+  return mask;
+}
+
+// As matches(), for globs whose states are one word, which nearly all are.
+bool Glob::matches_in_a_word(std::string_view text) const {
+  const std::uint64_t stars = stars_.front();
+  const std::uint64_t optionals = optionals_.front();
+  const auto closed = [&](std::uint64_t states) {
+    const std::uint64_t from = states & optionals;
+    states |= (from << 1) | (from << 3);
+    return states | ((states & stars) << 1);
+  };
+  std::uint64_t states = closed(1);
+  for (std::size_t at = 0; at < text.size() && states != 0;) {
+    const std::uint64_t read = states & mask_word(next_character(text, at), 0);
+    states = closed(((read & ~stars) << 1) | (read & stars));
+  }
+  return ((states >> tokens_.size()) & 1) != 0;
+}
+
 bool Glob::matches(std::string_view text) const {
   if (only_literal_) return text == prefix_;
-  if (!text.starts_with(prefix_)) return false;
+  if (!may_match(text)) return false;
   if (words_ == 0) build_tables();
+  if (words_ == 1) return matches_in_a_word(text);
 
   Bits states(words_, 0);
   states[0] = 1;
   close(states);
-  Bits slow_mask;
   std::size_t at = 0;
   while (at < text.size()) {
     const char32_t c = next_character(text, at);
-    const std::uint64_t* mask = nullptr;
-    if (c < kAscii) {
-      mask = &masks_[c * words_];
-    } else {
-      slow_mask.assign(words_, 0);
-      for (std::size_t i = 0; i < tokens_.size(); ++i) {
-        if (tokens_[i].accepts(c)) slow_mask[i / 64] |= std::uint64_t{1} << (i % 64);
-      }
-      mask = slow_mask.data();
-    }
     std::uint64_t carry = 0;
     std::uint64_t any = 0;
     for (std::size_t w = 0; w < words_; ++w) {
-      const std::uint64_t read = states[w] & mask[w];
+      const std::uint64_t read = states[w] & mask_word(c, w);
       // A star stays where it is; everything else goes on by one token.
       const std::uint64_t moved = read & ~stars_[w];
       states[w] = (moved << 1) | carry | (read & stars_[w]);
@@ -204,7 +236,7 @@ bool Glob::matches(std::string_view text) const {
     if (any == 0) return false;
     close(states);
   }
-  return ((states[tokens_.size() / 64] >> (tokens_.size() % 64)) & 1) != 0;
+  return ((states[tokens_.size() / kBits] >> (tokens_.size() % kBits)) & 1) != 0;
 }
 
 }  // namespace fxtrace

@@ -7,7 +7,7 @@
 //
 // Everything else stands for itself; a special character stands for itself in a set: [*].  Matching simulates
 // an automaton with bit sets, without backtracking: it takes time proportional to the length of the text
-// times that of the pattern / 64.
+// times that of the pattern / 64, and none where the text lacks a literal part of the pattern.
 #pragma once
 
 #include <cstdint>
@@ -52,13 +52,22 @@ class Glob {
   };
   using Bits = std::vector<std::uint64_t>;
 
-  // Builds the tables on first use: most globs never need more than their prefix.
+  // Builds the tables on first use: most globs never need more than their literal parts.
   void build_tables() const;
+  // Notes literal text between special characters, which is in every match.
+  void note_literal(std::string_view text);
+  // Returns whether the text has the literal parts of every match.
+  bool may_match(std::string_view text) const;
+  // Returns the tokens of a word of states that accept the character.
+  std::uint64_t mask_word(char32_t c, std::size_t word) const;
+  bool matches_in_a_word(std::string_view text) const;
   // Adds the states reachable without a character (epsilon closure).
   void close(Bits& states) const;
 
   std::vector<Token> tokens_;
   std::string prefix_;         // the literal start of every match
+  std::string suffix_;         // its literal end
+  std::string longest_;        // the longest literal text before its end
   bool only_literal_ = false;  // the glob is nothing but the prefix
   mutable Bits masks_;         // for each ASCII character, words_ words: the tokens that accept it
   mutable Bits stars_, optionals_;

@@ -86,6 +86,8 @@ struct ProgramGraph {
   bool single_output = false;  // the output is outputs[0] itself, not a tuple of it
 };
 
+inline constexpr int kMaxSubgraphs = 100;  // graphs within graphs
+
 struct ProgramSubgraph {
   std::string name;
   ProgramGraph graph;

@@ -27,6 +27,7 @@ class Writer {
       json_.close(']');
       json_.key("counts").object_lines(
           [&] { for_each_kind([&](DifferenceKind kind) { counts(comparison, kind); }); });
+      if (comparison.unlisted > 0) json_.field("unlisted", comparison.unlisted);
       json_.key("weights").object([&] {
         json_.field("compared", comparison.weights.compared);
         json_.field("differ", comparison.weights.differ);

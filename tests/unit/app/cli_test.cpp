@@ -9,6 +9,7 @@
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -250,19 +251,46 @@ TEST_CASE("cli: what is looked at and found wrong is not written", "[cli]") {
   std::istringstream in;
   std::ostringstream stdout_of_it, stderr_of_it;
   cli::Console console(in, stdout_of_it, stderr_of_it);
-  const cli::InputFile input(fixture("state_dict.pt"), in);
+  const cli::InputFile input(fixture("state_dict.pt"), console);
   cli::Output output(out, input, console);
   output.prepare();
   output.write([](std::ostream& to) { to << "after"; });
-  CHECK_THROWS(output.examine([](const ModelFile&) { throw input_error("wrong"); }));
+  CHECK_THROWS(output.examine([](const ModelFile&) -> bool { throw input_error("wrong"); }));
+  CHECK(!output.examine([](const ModelFile&) { return false; }));
   CHECK(!output.is_written());
   std::string seen;
-  output.examine([&](const ModelFile& file) { seen = file.read_whole(); });
+  CHECK(output.examine([&](const ModelFile& file) {
+    seen = file.read_whole();
+    return true;
+  }));
   CHECK(seen == "after");
   CHECK(output.is_written());
   CHECK(content(out) == "before");
   output.commit();
   CHECK(content(out) == "after");
+}
+
+TEST_CASE("cli: a named pipe is waited for, and not for ever", "[cli]") {
+  const Folder folder;
+  const std::string pipe = folder / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  std::istringstream in;
+  std::ostringstream out, err;
+  cli::Console console(in, out, err);
+  CHECK_THROWS_WITH(cli::InputFile(pipe, console, 3), "waited 3 s for " + pipe + " to be written");
+  CHECK(err.str() == "fxtrace: waiting for " + pipe + " to be written\n");
+  std::thread writer([&] { std::ofstream(pipe) << content(fixture("state_dict.pt")); });
+  CHECK(cli::InputFile(pipe, console).file().read_whole() == content(fixture("state_dict.pt")));
+  writer.join();
+  cli::Output output(pipe, cli::InputFile(fixture("state_dict.pt"), console), console);
+  output.wait_at_most(1);
+  output.prepare();
+  output.write([](std::ostream& to) { to << "text"; });
+  CHECK_THROWS_WITH(output.commit(), "waited 1 s for " + pipe + " to be read");
+  std::thread reader([&] { CHECK(content(pipe) == "text"); });
+  output.wait_at_most(60);
+  output.commit();
+  reader.join();
 }
 
 TEST_CASE("cli: trace", "[cli]") {

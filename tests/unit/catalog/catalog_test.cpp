@@ -100,5 +100,29 @@ TEST_CASE("catalog: a row has as many cells as its table", "[catalog]") {
   CHECK_THROWS_AS(rows.row(TableId::kEdges, {std::int64_t{1}}), Error);
 }
 
+TEST_CASE("query: functions that do more than compute are refused", "[catalog]") {
+  const Folder folder;
+  const std::string file = folder.file("", "models.sqlite");
+  {
+    const Catalog made(file, "");
+  }
+  const auto ask = [&](const std::string& sql) {
+    std::string answer;
+    query(ModelFile(file), sql, {},
+          {[](const auto&) {},
+           [&](const std::vector<QueryValue>& row) {
+             answer += row.front().text + std::to_string(row.front().integer);
+           }});
+    return answer;
+  };
+  CHECK(ask("SELECT count(*) + max(abs(-1), 2) + (1 LIKE 1) + json_array_length('[1]') FROM models") == "4");
+  CHECK(ask("SELECT '{\"a\": 3}' ->> 'a'") == "3");
+  for (const char* call : {"fts3_tokenizer('simple')", "load_extension('x.so')", "sqlite_log(1, 'x')"}) {
+    CAPTURE(call);
+    CHECK_THROWS_WITH(ask(std::string("SELECT ") + call),
+                      ContainsSubstring("not authorized to use function"));
+  }
+}
+
 }  // namespace
 }  // namespace fxtrace::catalog

@@ -61,6 +61,16 @@ std::vector<std::string> told(const GraphCollection& a, const GraphCollection& b
 
 using Lines = std::vector<std::string>;
 
+// Returns a graph that names a node of a long name again and again.
+GraphCollection with_long_name(const std::string& name, const char* operation, int count) {
+  std::string text = "%x = placeholder[x]()\n%" + name + " = call_function[aten.relu.default](%x)\n";
+  std::string list;
+  for (int i = 0; i < 500; ++i) list += (i == 0 ? "%" : ", %") + name;
+  for (int i = 0; i < count; ++i)
+    text += "%cat_" + std::to_string(i) + " = call_function[" + operation + "]([" + list + "])\n";
+  return collection(text + "%output = output[output](%x)\n");
+}
+
 std::string chain(const std::vector<std::string>& operators) {
   std::string text = "%x = placeholder[x]()\n";
   std::string last = "x";
@@ -75,6 +85,33 @@ std::string chain(const std::vector<std::string>& operators) {
 }
 
 }  // namespace
+
+TEST_CASE("comparison: texts of differences have a limit", "[compare]") {
+  const std::string name(1'000, 'n');
+  const GraphCollection none = collection("%x = placeholder[x]()\n%output = output[output](%x)\n");
+  const GraphCollection many = with_long_name(name, "aten.cat.default", 20);
+  const ModelComparison whole = compare(none, many);
+  CHECK(whole.unlisted == 0);
+  CHECK(whole.count(DifferenceKind::kNodes, Change::kAdded) == 21);
+  std::size_t longest = 0;
+  for (const Difference& difference : whole.modules.front().differences)
+    longest = std::max(longest, difference.text.size());
+  CHECK(longest > 64'000);
+  CHECK(longest < 70'000);
+  // What does not fit is counted.
+  const ModelComparison part = compare(none, many, {.most_bytes = 200'000});
+  CHECK(part.counts == whole.counts);
+  CHECK(part.modules.front().differences.size() + static_cast<std::size_t>(part.unlisted) == 21);
+  CHECK(part.unlisted > 15);
+  std::ostringstream json;
+  write_comparison_json(part, json);
+  CHECK(json.str().find("\"unlisted\": " + std::to_string(part.unlisted)) != std::string::npos);
+  // A name on the other side is told once, however often it is used.
+  GraphCollection renamed = with_long_name("a", "aten.cat.default", 1);
+  const ModelComparison names =
+      compare(with_long_name("b", "aten.cat.default", 1), renamed, {DifferenceKinds::all()});
+  CHECK(names.unlisted == 0);
+}
 
 TEST_CASE("align finds what two sequences have in one order") {
   using Pairs = std::vector<PlacePair>;

@@ -281,6 +281,15 @@ TEST_CASE("check: a bare name is the last part of names, and what nothing has is
   CHECK(unknown(ops_rule("aten.relu\naten.rellu", "ops.txt")).starts_with("aten.rellu aten.relu"));
   CHECK(unknown(require_rule("aten.relu followed-by Lineer")).starts_with("Lineer"));
   CHECK(unknown(require_rule("no aten.relu within @g.*")) == "@g.*");
+  // Thousands of names are told as fast, and only the first ones have suggestions.
+  std::string many;
+  constexpr int kMany = 3'000;
+  for (int i = 0; i < kMany; ++i)
+    many += (i == 0 ? "*a*a*a*a*a*a*a*a*a" : "|*a*a*a*a*a*a*a*a*a") + std::to_string(i);
+  const CheckReport told_many = report_of(blocks(), {require_rule("no " + many), deny_rule("aten.itme")});
+  REQUIRE(told_many.unknown.size() == kMany + 1);
+  CHECK(told_many.unknown.back().rule == 1);
+  CHECK(told_many.unknown.back().nearest.empty());
   CheckedModel model;
   const GraphCollection collection = blocks();
   model.collection = &collection;

@@ -92,14 +92,37 @@ void set_attributes(ModuleInfo& module, std::vector<std::pair<std::string, Argum
 
 }  // namespace
 
-// Throws when names and shapes take too much memory.  The file does not bound them: names of nested modules
-// contain each other, and one shape may belong to many names.
+namespace {
+
+// Returns the bytes of texts and lists.
+std::size_t value_bytes(const Argument& value) {
+  if (const auto* text = value.get_if<std::string>()) return text->size();
+  std::size_t bytes = 0;
+  if (const auto* list = value.get_if<Argument::List>()) {
+    for (const Argument& item : list->items) bytes += sizeof item + value_bytes(item);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::optional<Argument> TorchScriptProgram::counted_attribute(const Value& value) {
+  std::optional<Argument> plain = plain_attribute(value);
+  if (plain) count_names(value_bytes(*plain));
+  return plain;
+}
+
+// Throws when names, types, shapes and values take too much memory.  The file does not bound them by itself:
+// names of nested modules contain each other, the others may be those of many modules, and all are copied
+// some times.
 void TorchScriptProgram::count_names(std::size_t bytes) {
-  constexpr std::size_t kMaxNames = std::size_t{64} << 20;
+  constexpr std::uint64_t kMost = std::uint64_t{64} << 20, kLeast = std::uint64_t{8} << 20, kOfByte = 16;
+  const std::uint64_t most = std::min(kMost, kLeast + kOfByte * std::min(file_size(), kMost));
   name_bytes_ += bytes;
-  if (name_bytes_ > kMaxNames) {
-    throw input_error("the qualified names and shapes of its modules and parameters take more than " +
-                      std::to_string(kMaxNames >> 20) + " MB");
+  if (name_bytes_ > most) {
+    throw input_error(
+        "the qualified names, types, shapes and values of its modules and parameters take more than " +
+        std::to_string(most >> 20) + " MB, too much for a file of its size");
   }
 }
 
@@ -108,10 +131,10 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
   const ModuleObject& object = same_modules_.first_of(named);
   const ModuleId id{static_cast<std::uint32_t>(modules_.size())};
   const ClassType& type = class_of(*object);
-  count_names(path.size());
   ModuleInfo info;
   info.path = path;
   info.type = demangle(type.name());
+  count_names(path.size() + info.type.size());
   info.parent = parent;
   info.has_forward = find_forward(type) != nullptr;
   const auto [known, is_new] = module_ids_.emplace(object.get(), id);
@@ -159,12 +182,12 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
         if (paths_.emplace(&value.to_object(), prefix + part_of_name(name)).second)
           script_objects_.emplace_back(&value.to_object());
       }
-    } else if (auto plain = plain_attribute(value)) {
+    } else if (auto plain = counted_attribute(value)) {
       modules_[id.index].attributes.emplace_back(name, std::move(*plain));  // a class has each name once
     }
   }
   for (const auto& [name, constant] : type.constants()) {
-    if (auto plain = plain_attribute(archive_->value_of(constant))) {
+    if (auto plain = counted_attribute(archive_->value_of(constant))) {
       modules_[id.index].attributes.emplace_back(name, std::move(*plain));  // a class has each name once
     }
   }
@@ -195,7 +218,7 @@ void TorchScriptProgram::read_states(const SetState& set_state, const MadeObject
         // An object from the state is an attribute like those that are set without code.
         count_names(path.size() + name.size() + 1);
         paths_.emplace(&value.to_object(), (path.empty() ? "" : path + ".") + part_of_name(name));
-      } else if (auto plain = plain_attribute(value)) {
+      } else if (auto plain = counted_attribute(value)) {
         values.emplace_back(name, std::move(*plain));
       }
     }

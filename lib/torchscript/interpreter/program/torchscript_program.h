@@ -87,6 +87,7 @@ class TorchScriptProgram : public fxtrace::Program {
  private:
   void read_modules();
   void count_names(std::size_t bytes);
+  std::optional<Argument> counted_attribute(const Value& value);
   void read_module(const ModuleObject& named, const std::string& path, std::optional<ModuleId> parent);
   void add_packed(const MadeObjects& made);
   const Value* find_attribute(const std::string& name) const;  // null when there is none
@@ -112,7 +113,7 @@ class TorchScriptProgram : public fxtrace::Program {
   std::unordered_map<const ObjectValue*, std::string> paths_;
   std::vector<Ref<ObjectValue>> script_objects_;  // attributes of modules, each once
   MadeObjects made_;
-  std::size_t name_bytes_ = 0;  // the size of all these names and of shapes, in bytes
+  std::size_t name_bytes_ = 0;                            // of all these names, types, shapes and values
   std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
 
   // Facts about the code, computed on first use.

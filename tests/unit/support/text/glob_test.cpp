@@ -63,6 +63,17 @@ TEST_CASE("glob: what matches", "[glob]") {
       {"gr[ö-ü]n", "grün", true},
       {"gr??n", "grün", false},
       {"größe.*", "größe.x", true},
+      {"größe.*", "grösse.x", false},
+      // Literal parts are looked for first; the dot behind an optional part is none of them.
+      {"*.part.*end", "x.part.the_end", true},
+      {"*.part.*end", "x.party.the_end", false},
+      {"*.part.*end", "x.part.the_end_", false},
+      {"x*.**.end", "x1.end", true},
+      {"x*.**.end", "x1.a.b.end", true},
+      {"x*.**.end", "x1end", false},
+      {"[ab].**.**.[cd]z", "a.cz", true},
+      {"[ab].**.**.[cd]z", "a.x.dz", true},
+      {"[ab].**.**.[cd]z", "a.x.dy", false},
   };
   for (const auto& c : cases) {
     CAPTURE(c.pattern, c.text);
