@@ -32,7 +32,7 @@ OTHERS = {
 LAYERS = {
     "compare": ["pairing"],
     "convert": ["lower", "write"],
-    "exported": ["program", "modules", "verifier"],
+    "exported": ["format", "program", "modules", "verifier"],
     "graph": ["", "analysis"],
     "operators": ["", "names"],
     "opinfo": ["|rules|values", "operators"],

@@ -159,7 +159,8 @@ void copy(const ConvertArguments& arguments, const ExportedProgram& program, con
   for (const SecurityFinding& finding : scan_security(input.file(), info)) {
     const bool is_example = finding.record.starts_with(examples) && arguments.example_inputs();
     if (finding.kind == SecurityKind::kLibrary || (finding.record != graph && !is_example)) continue;
-    if (std::ranges::find(conversion.refusals, finding.message, &Refusal::why) != conversion.refusals.end()) continue;
+    if (std::ranges::find(conversion.refusals, finding.message, &Refusal::why) != conversion.refusals.end())
+      continue;
     conversion.refusals.push_back(
         {.what = finding.record, .why = finding.message, .help = is_example ? "--sample-inputs none" : ""});
   }

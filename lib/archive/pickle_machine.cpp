@@ -159,7 +159,8 @@ void PickleMachine::set_items(std::span<const Id> flat) {
 
 void PickleMachine::append(std::span<const Id> items) {
   fill(Kind::kList);
-  if (const auto target = find_top(); target && values_[*target].kind == Kind::kList) add_list_items(*target, items);
+  if (const auto target = find_top(); target && values_[*target].kind == Kind::kList)
+    add_list_items(*target, items);
 }
 
 std::vector<PickleMachine::Item>& PickleMachine::items_of(Id target) {

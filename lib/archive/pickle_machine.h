@@ -67,8 +67,8 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
   class PickleWatcher {
    public:
     virtual ~PickleWatcher() = default;
-    // `arguments` is a tuple, if it has kind kTuple; `keywords` is kNothing, or what NEWOBJ_EX has in place of a
-    // dict of keyword arguments.
+    // `arguments` is a tuple, if it has kind kTuple; `keywords` is kNothing, or what NEWOBJ_EX has in place
+    // of a dict of keyword arguments.
     virtual void on_call(Id callable, Id arguments, Id keywords) = 0;
     virtual void on_state(Id target, Id state) = 0;      // BUILD: __setstate__, or attributes
     virtual void on_fill(Id target, Kind expected) = 0;  // APPEND, SETITEM: methods of the target
@@ -81,7 +81,7 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
     std::uint32_t first_part = 0, part_count = 0;
     std::uint32_t items = 0;  // index in items_; 0 without items
     std::int64_t number = 0;  // of a boolean 0 or 1, although it is kOther
-    std::string_view text;  // points into the bytes
+    std::string_view text;    // points into the bytes
   };
 
   enum class End {

@@ -107,7 +107,8 @@ std::optional<StoredTensor> PickledTensors::find_made(Id function, Id tuple, int
   if (machine_.value(tuple).kind != PickleKind::kTuple) return std::nullopt;
   const auto arguments = machine_.parts(tuple);
   // The parameters of the quantization come after the strides.
-  if (is_util(function, "_rebuild_tensor") || is_util(function, "_rebuild_tensor_v2") || is_util(function, "_rebuild_qtensor"))
+  if (is_util(function, "_rebuild_tensor") || is_util(function, "_rebuild_tensor_v2") ||
+      is_util(function, "_rebuild_qtensor"))
     return rebuild(arguments, false);
   if (is_util(function, "_rebuild_tensor_v3")) return rebuild(arguments, true);
   if (wrappers == kMaxWrappers) return std::nullopt;
@@ -129,7 +130,8 @@ std::optional<StoredTensor> PickledTensors::find_made(Id function, Id tuple, int
 
 // Returns the wrapper subclass of (class, dtype, sizes, strides, offset, ...).  `state` has its attributes:
 // a dict, or (dict, slots).
-std::optional<StoredTensor> PickledTensors::wrapper(std::span<const Id> arguments, Id state, int wrappers) const {
+std::optional<StoredTensor> PickledTensors::wrapper(std::span<const Id> arguments, Id state,
+                                                    int wrappers) const {
   constexpr std::size_t kStrides = 3;
   if (arguments.size() <= kStrides) return std::nullopt;
   auto sizes = find_integers(arguments[2]);
@@ -174,14 +176,9 @@ std::optional<StoredTensor> PickledTensors::rebuild(std::span<const Id> argument
   if (!storage || offset.kind != PickleKind::kInteger || !sizes || !strides) return std::nullopt;
   const auto dtype = with_dtype ? find_dtype(arguments[kDtype]) : std::optional(storage->type->dtype);
   if (!dtype) return std::nullopt;
-  return StoredTensor{{},
-                      storage->key,
-                      offset.number,
-                      std::move(*sizes),
-                      std::move(*strides),
-                      std::string(*dtype),
-                      false,
-                      {}};
+  return StoredTensor{
+      {}, storage->key, offset.number, std::move(*sizes), std::move(*strides), std::string(*dtype), false,
+      {}};
 }
 
 std::optional<PickledTensors::Storage> PickledTensors::find_storage(Id persistent_id) const {
@@ -195,14 +192,16 @@ std::optional<PickledTensors::Storage> PickledTensors::find_storage(Id persisten
   const ElementType* type = find_storage_type(machine_.global_name(parts[1], kMaxName));
   const bool has_key = (key.kind == PickleKind::kString && key.text.size() <= kMaxStorageKey) ||
                        key.kind == PickleKind::kInteger;
-  if (type == nullptr || !has_key || size.kind != PickleKind::kInteger || size.number < 0) return std::nullopt;
+  if (type == nullptr || !has_key || size.kind != PickleKind::kInteger || size.number < 0)
+    return std::nullopt;
   return Storage{key.kind == PickleKind::kString ? std::string(key.text) : std::to_string(key.number), type,
                  machine_.value(parts[3]).text, size.number};
 }
 
 std::optional<std::vector<std::int64_t>> PickledTensors::find_integers(Id tuple) const {
   // torch.Size((2, 3))
-  if (machine_.value(tuple).kind == PickleKind::kCall && machine_.is_global(machine_.parts(tuple)[0], "torch", "Size")) {
+  if (machine_.value(tuple).kind == PickleKind::kCall &&
+      machine_.is_global(machine_.parts(tuple)[0], "torch", "Size")) {
     const Id arguments = machine_.parts(tuple)[1];
     if (machine_.value(arguments).kind != PickleKind::kTuple || machine_.parts(arguments).size() != 1)
       return std::nullopt;

@@ -1,5 +1,5 @@
-// Tensors in pickles, as torch.save and TorchScript write them: a call of a function of torch._utils with a storage
-// outside of the pickle, and the place of the elements in it.
+// Tensors in pickles, as torch.save and TorchScript write them: a call of a function of torch._utils with a
+// storage outside of the pickle, and the place of the elements in it.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,8 @@ class PickledTensors {
   };
   // Returns nothing for a persistent id that is not a storage of a known type.
   std::optional<Storage> find_storage(Id persistent_id) const;
-  // Returns the items of a tuple, or of a torch.Size; nothing where one is not an integer of up to eight bytes.
+  // Returns the items of a tuple, or of a torch.Size; nothing where one is not an integer of up to eight
+  // bytes.
   std::optional<std::vector<std::int64_t>> find_integers(Id tuple) const;
 
  private:

@@ -81,8 +81,8 @@ class ZipArchive {
   // Returns the records, in the order of the directory.
   const std::vector<Entry>& entries() const { return entries_; }
   bool contains(std::string_view name) const;
-  // Returns the record whose name has the same bytes; null when there is none.  The other functions find names as
-  // torch does, without case.
+  // Returns the record whose name has the same bytes; null when there is none.  The other functions find
+  // names as torch does, without case.
   const Entry* find_exactly(std::string_view name) const;
   // Returns the record's size by the directory; 0 when there is none.
   std::uint64_t size(std::string_view name) const;

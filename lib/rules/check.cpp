@@ -180,7 +180,8 @@ class Checker {
       Rule& rule = report_.rules[rule_];
       const auto settle = [&](Pattern& pattern) {
         for (std::string& name : pattern.settle(names))
-          add_unknown(std::move(name), false, [&](const std::string& text) { return nearest_names(text, names); });
+          add_unknown(std::move(name), false,
+                      [&](const std::string& text) { return nearest_names(text, names); });
       };
       std::ranges::for_each(rule.operators, settle);
       if (!rule.requirement) continue;

@@ -86,8 +86,9 @@ std::vector<std::string> Pattern::settle(const Names& model) {
     const auto is_here = [&] {
       return std::ranges::any_of(model.targets,
                                  [&](const std::string& target) { return is_target(glob, target); }) ||
-             std::ranges::any_of(
-                 model.types, [&](const std::string& type) { return is_type(glob, type, public_alias(type)); });
+             std::ranges::any_of(model.types, [&](const std::string& type) {
+               return is_type(glob, type, public_alias(type));
+             });
     };
     const auto is_anywhere = [&] { return is_word(glob) || is_known(glob); };
     if (!glob.settle(is_here) && !glob.settle(is_anywhere)) unknown.push_back(glob.text());
@@ -123,8 +124,8 @@ bool Pattern::matches_registered() const {
     const auto is_match = [&](const Operator& op) {
       const std::string target = op.target();
       const std::string_view base = without_overload(target);
-      return std::ranges::any_of(
-          globs_, [&](const NamePattern& glob) { return is_target(glob, target, base); });
+      return std::ranges::any_of(globs_,
+                                 [&](const NamePattern& glob) { return is_target(glob, target, base); });
     };
     registered_ = std::ranges::any_of(registered_operators(), is_match) ? 1 : 0;
   }

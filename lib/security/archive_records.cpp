@@ -127,7 +127,8 @@ Reader reader_of(ArchiveKind kind, std::string_view name) {
   for (const Row& row : kRows) {
     if (row.kind != kind || !fits(row, name)) continue;
     // The key of a storage has no folders.
-    const bool is_deep = row.reader == Reader::kStorage && name.find('/', row.start.size()) != std::string_view::npos;
+    const bool is_deep =
+        row.reader == Reader::kStorage && name.find('/', row.start.size()) != std::string_view::npos;
     return is_deep ? Reader::kNobody : row.reader;
   }
   // A caller of torch.package may load any other record as text, bytes or a pickle.

@@ -43,8 +43,8 @@ struct ArchivePlace {
 ArchivePlace find_archive_place(const ZipArchive& zip);
 
 // Returns the end of the part of the record's name that says of which compiled model it is a part: one of
-// AOTInductor, which torch compiles, loads or runs; 0 if it is of none.  torch takes what begins with one of two
-// names, in an archive of any kind, by the ends of their names, and asks no configuration.
+// AOTInductor, which torch compiles, loads or runs; 0 if it is of none.  torch takes what begins with one of
+// two names, in an archive of any kind, by the ends of their names, and asks no configuration.
 std::size_t end_of_compiled_model(std::string_view name);
 
 // Returns the reader of the record `name`, which is given without the archive's folder.

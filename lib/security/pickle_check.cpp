@@ -43,8 +43,9 @@ const ElementType* element_of(std::string_view name, std::string_view suffix) {
 
 // Returns whether the global is a class of tensors or storages, which allocates what its arguments say.
 bool is_tensor_class(std::string_view name) {
-  return element_of(name, "Storage") != nullptr || element_of(name, "Tensor") != nullptr || name == "torch.Tensor" ||
-         name == "torch.storage.UntypedStorage" || name == "torch.storage.TypedStorage";
+  return element_of(name, "Storage") != nullptr || element_of(name, "Tensor") != nullptr ||
+         name == "torch.Tensor" || name == "torch.storage.UntypedStorage" ||
+         name == "torch.storage.TypedStorage";
 }
 
 // Returns whether the function is one of torch's that make a tensor of their arguments.
@@ -159,7 +160,8 @@ class Following : PickleMachine::PickleWatcher {
                function == "torch._utils._rebuild_sparse_csr_tensor") {
       sparse_tensor(parts);
     } else if (function == "torch._utils._rebuild_nested_tensor") {
-      add_sparse(SparseLayout::kNested, {}, parts.size() == 4 ? parts.subspan(1) : parts, parts.empty() ? 0 : parts[0], 3);
+      add_sparse(SparseLayout::kNested, {}, parts.size() == 4 ? parts.subspan(1) : parts,
+                 parts.empty() ? 0 : parts[0], 3);
     } else if (function == kRebuildJagged) {
       jagged(parts);
     } else if (function == "torch._utils._rebuild_device_tensor_from_cpu_tensor") {
@@ -194,7 +196,8 @@ class Following : PickleMachine::PickleWatcher {
 
   // bytearray(b"..."), or bytearray("...", "latin-1"); of a number it would make as many zeros.
   void make_bytearray(std::span<const Id> parts, const std::string& function) {
-    const bool is_bytes = parts.size() == 1 && (is_kind(parts[0], PickleKind::kBytes) || maker(parts[0]) == "_codecs.encode");
+    const bool is_bytes =
+        parts.size() == 1 && (is_kind(parts[0], PickleKind::kBytes) || maker(parts[0]) == "_codecs.encode");
     const bool is_text = parts.size() == 2 && is_kind(parts[0], PickleKind::kString) && is_encoding(parts[1]);
     if (!parts.empty() && !is_bytes && !is_text) odd("allocates memory of a size that it gives: " + function);
     for (const Id part : parts) copies_value(part);
@@ -216,22 +219,25 @@ class Following : PickleMachine::PickleWatcher {
 
   // This function calls its first argument with the third, and sets the attributes of the fourth.
   void rebuild_from_type(std::span<const Id> parts) {
-    const bool is_made = parts.size() == 4 && is_kind(parts[0], PickleKind::kGlobal) && is_rebuild(name(parts[0])) &&
-                         is_kind(parts[2], PickleKind::kTuple);
+    const bool is_made = parts.size() == 4 && is_kind(parts[0], PickleKind::kGlobal) &&
+                         is_rebuild(name(parts[0])) && is_kind(parts[2], PickleKind::kTuple);
     if (!is_made) return odd("makes a tensor by a function that is not torch's for that");
     const std::size_t before = sparse_.size();
     call(parts[0], parts[2]);
     if (name(parts[0]) != kRebuildJagged || sparse_.size() == before) return;
     // The attributes of a jagged tensor replace its parts.
     const Id own = machine_.parts(parts[2])[0];
-    for (const auto& [attribute, argument] : {std::pair("_values", "values"), std::pair("_offsets", "offsets"),
-                                              std::pair("_lengths", "lengths"), std::pair("_ragged_idx", "_ragged_idx")}) {
-      for (const auto& [key, value] : is_kind(parts[3], PickleKind::kDict) ? machine_.items(parts[3]) : machine_.items(0)) {
+    for (const auto& [attribute, argument] :
+         {std::pair("_values", "values"), std::pair("_offsets", "offsets"), std::pair("_lengths", "lengths"),
+          std::pair("_ragged_idx", "_ragged_idx")}) {
+      for (const auto& [key, value] :
+           is_kind(parts[3], PickleKind::kDict) ? machine_.items(parts[3]) : machine_.items(0)) {
         const Id expected = item_of(own, argument).value_or(0);
-        const bool is_same = value == expected || (is_kind(value, machine_.value(expected).kind) &&
-                                                   (is_kind(value, PickleKind::kOther) ||
-                                                    (is_kind(value, PickleKind::kInteger) &&
-                                                     machine_.value(value).number == machine_.value(expected).number)));
+        const bool is_same =
+            value == expected || (is_kind(value, machine_.value(expected).kind) &&
+                                  (is_kind(value, PickleKind::kOther) ||
+                                   (is_kind(value, PickleKind::kInteger) &&
+                                    machine_.value(value).number == machine_.value(expected).number)));
         if (machine_.value(key).text == attribute && !is_same) odd("replaces a part of a jagged tensor");
       }
     }
@@ -250,7 +256,8 @@ class Following : PickleMachine::PickleWatcher {
   }
 
   void jagged(std::span<const Id> parts) {
-    if (parts.size() != 1 || !is_kind(parts[0], PickleKind::kDict)) return odd("makes a jagged tensor of no dict");
+    if (parts.size() != 1 || !is_kind(parts[0], PickleKind::kDict))
+      return odd("makes a jagged tensor of no dict");
     const auto values = item_of(parts[0], "values"), offsets = item_of(parts[0], "offsets");
     const auto lengths = item_of(parts[0], "lengths"), ragged = item_of(parts[0], "_ragged_idx");
     if (!values || !offsets || !lengths || !ragged || !is_kind(*ragged, PickleKind::kInteger))
@@ -261,8 +268,8 @@ class Following : PickleMachine::PickleWatcher {
       sparse_.back().ragged_index = machine_.value(*ragged).number;
   }
 
-  // Python: (layout, (indices, values, size, is_coalesced)); LibTorch: (layout, size, requires_grad, indices, values,
-  // hooks).  Of compressed layouts two indices.
+  // Python: (layout, (indices, values, size, is_coalesced)); LibTorch: (layout, size, requires_grad, indices,
+  // values, hooks).  Of compressed layouts two indices.
   void sparse_tensor(std::span<const Id> parts) {
     struct Row {
       std::string_view name;
@@ -276,15 +283,17 @@ class Following : PickleMachine::PickleWatcher {
                                                   {"torch.sparse_bsc", 6, SparseLayout::kBsc}});
     const auto unknown = [&] { odd("makes a sparse tensor of an unknown form"); };
     if (parts.size() < 2) return unknown();
-    const bool is_python = is_kind(parts[1], PickleKind::kTuple) && maker(parts[0]) == "torch.serialization._get_layout";
+    const bool is_python =
+        is_kind(parts[1], PickleKind::kTuple) && maker(parts[0]) == "torch.serialization._get_layout";
     std::string_view text;
     if (is_python) {
       const auto names = machine_.parts(machine_.parts(parts[0])[1]);
       if (names.size() == 1) text = machine_.value(names[0]).text;
     }
     const auto* row = std::ranges::find_if(kLayouts, [&](const Row& each) {
-      return is_python ? each.name == text
-                       : is_kind(parts[0], PickleKind::kInteger) && machine_.value(parts[0]).number == each.number;
+      return is_python
+                 ? each.name == text
+                 : is_kind(parts[0], PickleKind::kInteger) && machine_.value(parts[0]).number == each.number;
     });
     if (row == kLayouts.end()) return unknown();
     const std::size_t count = row->layout == SparseLayout::kCoo ? 1 : 2;
@@ -294,12 +303,14 @@ class Following : PickleMachine::PickleWatcher {
     const Id size = is_python ? data[count + 1] : data[1];
     auto sizes = tensors_of_.find_integers(size);
     if (!sizes) return unknown();
-    if (!add_sparse(row->layout, *std::move(sizes), data.subspan(first, count), data[first + count], count)) return;
+    if (!add_sparse(row->layout, *std::move(sizes), data.subspan(first, count), data[first + count], count))
+      return;
     if (is_python && row->layout == SparseLayout::kCoo && data.size() > 3)
       sparse_.back().is_coalesced = machine_.value(data[3]).number != 0;
   }
 
-  // Adds a tensor whose parts are tensors that were made before; returns whether its indices are to be checked.
+  // Adds a tensor whose parts are tensors that were made before; returns whether its indices are to be
+  // checked.
   bool add_sparse(SparseLayout layout, std::vector<std::int64_t> size, std::span<const Id> indices, Id values,
                   std::size_t count) {
     SparseTensor tensor{layout, std::move(size), {}, {}};
@@ -348,7 +359,8 @@ class Following : PickleMachine::PickleWatcher {
     if (!fits || (!is_meta && !is_empty && static_cast<std::uint64_t>(bytes) > has))
       return odd("makes a tensor that is larger than its storage");
     std::uint64_t dense = 0;
-    if (__builtin_mul_overflow(static_cast<std::uint64_t>(is_empty ? 0 : count), type->bytes, &dense)) dense = UINT64_MAX;
+    if (__builtin_mul_overflow(static_cast<std::uint64_t>(is_empty ? 0 : count), type->bytes, &dense))
+      dense = UINT64_MAX;
     made_.emplace(result, Made{*std::move(made), is_meta ? 0 : dense, is_meta});
   }
 
@@ -359,11 +371,12 @@ class Following : PickleMachine::PickleWatcher {
     }
     if (is_kind(target, PickleKind::kDict)) return;
     if (!is_kind(target, PickleKind::kCall)) return odd("sets attributes of a value that has none");
-    // The state of a tensor is the memory that it has from then on: (storage, offset, sizes, strides).  That of
-    // an old parameter is (requires_grad, volatile, hooks).
+    // The state of a tensor is the memory that it has from then on: (storage, offset, sizes, strides).  That
+    // of an old parameter is (requires_grad, volatile, hooks).
     const std::string function = maker(target);
     const bool is_tensor = is_tensor_class(function) || is_rebuild(function) ||
-                           function == "torch._tensor._rebuild_from_type_v2" || function == "torch.nn.parameter.Parameter";
+                           function == "torch._tensor._rebuild_from_type_v2" ||
+                           function == "torch.nn.parameter.Parameter";
     const bool is_old = function == "torch.nn.parameter.Parameter" && is_kind(state, PickleKind::kTuple) &&
                         machine_.parts(state).size() == 3;
     if (is_tensor && !is_old) odd("gives a tensor other memory");
@@ -460,7 +473,8 @@ PickleReading check_pickle(std::string_view bytes, std::size_t start, Unpickler 
     tell(SecurityKind::kPickle, "",
          pickle.is_too_long() ? "its pickle is too long to check" : "its pickle cannot be read to its end");
   }
-  return {pickle.is_whole(), pickle.position(), pickle.storages(), std::move(pickle.sparse()), pickle.find_texts()};
+  return {pickle.is_whole(), pickle.position(), pickle.storages(), std::move(pickle.sparse()),
+          pickle.find_texts()};
 }
 
 bool check_as_pickle(std::string_view bytes, std::uint64_t size, bool strict, const Tell& tell) {
@@ -521,11 +535,16 @@ void check_pickle_file(std::string_view bytes, std::uint64_t size, const Tell& t
                 "its pickles and storages need " + std::to_string(expected) + " bytes, but it has " +
                     std::to_string(size));
   }
-  check_indices(sparse, [&](const std::string& key, std::uint64_t count) -> std::optional<std::string> {
-    const auto place = places.find(key);
-    if (place == places.end() || place->second > bytes.size() || count > bytes.size() - place->second) return std::nullopt;
-    return std::string(bytes.substr(static_cast<std::size_t>(place->second), static_cast<std::size_t>(count)));
-  }, tell);
+  check_indices(
+      sparse,
+      [&](const std::string& key, std::uint64_t count) -> std::optional<std::string> {
+        const auto place = places.find(key);
+        if (place == places.end() || place->second > bytes.size() || count > bytes.size() - place->second)
+          return std::nullopt;
+        return std::string(
+            bytes.substr(static_cast<std::size_t>(place->second), static_cast<std::size_t>(count)));
+      },
+      tell);
 }
 
 void check_indices(const std::vector<SparseTensor>& tensors, const ReadStorage& read, const Tell& tell) {
@@ -535,7 +554,9 @@ void check_indices(const std::vector<SparseTensor>& tensors, const ReadStorage& 
     if (!problem) continue;
     tell(problem->is_unknown ? SecurityKind::kUnknown : SecurityKind::kSize, "",
          "a sparse or nested tensor: " + problem->what +
-             (problem->is_unknown ? "" : "; torch.load does not check that, and kernels then read beyond its memory"));
+             (problem->is_unknown
+                  ? ""
+                  : "; torch.load does not check that, and kernels then read beyond its memory"));
   }
 }
 

@@ -32,7 +32,7 @@ struct PickleReading {
   bool is_whole = false;                            // the pickle was followed to its end
   std::size_t end = 0;                              // offset of its end
   std::map<std::string, std::uint64_t> storages{};  // bytes of the storages that it refers to, by key
-  std::vector<SparseTensor> sparse{};               // tensors with indices in storages, which are not checked yet
+  std::vector<SparseTensor> sparse{};  // tensors with indices in storages, which are not checked yet
   std::optional<std::vector<std::string>> texts{};  // the pickled value, if it is a list of texts
 };
 

@@ -1,5 +1,5 @@
-// The check of an exported program's JSON: the texts in it that torch runs (exported/format/inert_texts.h), and what the
-// operators that it calls reach.
+// The check of an exported program's JSON: the texts in it that torch runs (exported/format/inert_texts.h),
+// and what the operators that it calls reach.
 #pragma once
 
 #include <map>

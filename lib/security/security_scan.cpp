@@ -269,7 +269,8 @@ class Scan {
           known.is_tensor &= payload.is_tensor;
           if (!leads_away && archive.zip->find_exactly(named) == nullptr)
             add(SecurityKind::kSize, record, path.substr(0, kMaxName),
-                "it names the record '" + path.substr(0, kMaxName) + "', but the archive has no record of that name");
+                "it names the record '" + path.substr(0, kMaxName) +
+                    "', but the archive has no record of that name");
         }
       });
     }
@@ -295,8 +296,10 @@ class Scan {
       return add(SecurityKind::kCode, record, code, "machine code: " + code);
     const auto whole = [&](std::size_t most) { return archive.zip->read(entry, most); };
     if (const std::size_t end = security::end_of_compiled_model(name_in(archive, entry)); end != 0) {
-      return add(SecurityKind::kCode, record.substr(0, archive.prefix.size() + archive.place.folder.size() + end), "",
-                 "a part of a compiled model, which torch compiles, loads and runs");  // one offence for all of them
+      return add(
+          SecurityKind::kCode, record.substr(0, archive.prefix.size() + archive.place.folder.size() + end),
+          "",
+          "a part of a compiled model, which torch compiles, loads and runs");  // one offence for all of them
     }
     const auto payload = archive.payloads.find(entry.name);
     Reader reader = reader_of(archive, entry);
@@ -383,7 +386,8 @@ class Scan {
       // miniz, by which torch finds a record, takes no notice of case and ends a name at a zero byte.
       if (size != 0 && archive.zip->find_exactly(named) == nullptr)
         add(SecurityKind::kSize, record, key.substr(0, kMaxName),
-            "its pickle has a storage '" + key.substr(0, kMaxName) + "', but the archive has no record of that name");
+            "its pickle has a storage '" + key.substr(0, kMaxName) +
+                "', but the archive has no record of that name");
     }
     if (!reading.sparse.empty()) archive.sparse.push_back({record, start, std::move(reading.sparse)});
   }
@@ -439,7 +443,8 @@ class Scan {
 
   void example_inputs(std::string_view bytes, const std::string& record) {
     if (!is_example_) return;
-    if (auto problem = problem_of_example_inputs(bytes)) add(SecurityKind::kCode, record, "", *std::move(problem));
+    if (auto problem = problem_of_example_inputs(bytes))
+      add(SecurityKind::kCode, record, "", *std::move(problem));
   }
 
   // Checks a record that is given to torch.load.

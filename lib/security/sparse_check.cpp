@@ -50,7 +50,8 @@ class IndexCheck {
   }
   static void in_range(std::int64_t index, std::int64_t size) {
     if (index >= 0 && index < size) return;
-    throw SparseProblem{false, "the index " + std::to_string(index) + " is out of range, expected " + range_text(size)};
+    throw SparseProblem{
+        false, "the index " + std::to_string(index) + " is out of range, expected " + range_text(size)};
   }
 
   // Returns the elements of a tensor of integers, row by row.
@@ -62,7 +63,8 @@ class IndexCheck {
     std::int64_t last = tensor.offset;  // its storage has this element, as check_pickle() has seen
     for (std::size_t i = 0; i < tensor.sizes.size(); ++i) last += (tensor.sizes[i] - 1) * tensor.strides[i];
     const std::uint64_t end = (static_cast<std::uint64_t>(last) + 1) * width;
-    const std::uint64_t cost = end + (count > kMost / 8 ? UINT64_MAX / 2 : static_cast<std::uint64_t>(count) * 8);
+    const std::uint64_t cost =
+        end + (count > kMost / 8 ? UINT64_MAX / 2 : static_cast<std::uint64_t>(count) * 8);
     if (cost > budget_)
       throw SparseProblem{true, "its indices take more than " + std::to_string(kMaxIndices) +
                                     " bytes together with those before: they were not checked"};
@@ -74,7 +76,8 @@ class IndexCheck {
     Numbers at(tensor.sizes.size(), 0);
     std::int64_t place = tensor.offset;
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::uint64_t bits = little_endian(*bytes, static_cast<std::size_t>(place) * width, static_cast<int>(width));
+      const std::uint64_t bits =
+          little_endian(*bytes, static_cast<std::size_t>(place) * width, static_cast<int>(width));
       result.push_back(width == 4 ? static_cast<std::int32_t>(bits) : static_cast<std::int64_t>(bits));
       for (std::size_t dim = at.size(); dim-- > 0;) {
         place += tensor.strides[dim];
@@ -95,7 +98,8 @@ class IndexCheck {
     require(sparse <= size.size() && tensor_.values.sizes.size() == size.size() - sparse + 1,
             "its indices, values and sizes differ in their number of dimensions");
     require(tensor_.values.sizes[0] == count, "it has not as many values as indices");
-    require(std::equal(size.begin() + static_cast<std::ptrdiff_t>(sparse), size.end(), tensor_.values.sizes.begin() + 1),
+    require(std::equal(size.begin() + static_cast<std::ptrdiff_t>(sparse), size.end(),
+                       tensor_.values.sizes.begin() + 1),
             "the sizes of its values are not those of its dense dimensions");
     const Numbers all = numbers(indices);
     for (std::size_t i = 0; i < all.size(); ++i) in_range(all[i], size[i / static_cast<std::size_t>(count)]);
@@ -107,7 +111,8 @@ class IndexCheck {
       return result;
     };
     for (std::int64_t i = 1; i < count; ++i)
-      require(entry(i - 1) < entry(i), "it says that it is coalesced, but its indices are not in order, each once");
+      require(entry(i - 1) < entry(i),
+              "it says that it is coalesced, but its indices are not in order, each once");
   }
 
   // CSR, CSC, BSR and BSC; the invariants are those of torch.sparse_compressed_tensor.
@@ -145,9 +150,11 @@ class IndexCheck {
     const std::int64_t batches = product(std::span(size).first(batch));
     for (std::int64_t b = 0; b < batches; ++b) {
       const auto* of = all_ends.data() + b * (outer + 1);
-      require(of[0] == 0 && of[outer] == count, "its compressed indices do not go from 0 to the number of its values");
+      require(of[0] == 0 && of[outer] == count,
+              "its compressed indices do not go from 0 to the number of its values");
       for (std::int64_t i = 0; i < outer; ++i) {
-        require(of[i] >= 0 && of[i] <= of[i + 1] && of[i + 1] <= count, "its compressed indices are not in order");
+        require(of[i] >= 0 && of[i] <= of[i + 1] && of[i + 1] <= count,
+                "its compressed indices are not in order");
         for (std::int64_t at = of[i]; at < of[i + 1]; ++at) {
           const std::int64_t index = all[static_cast<std::size_t>(b * count + at)];
           in_range(index, inner);
@@ -178,10 +185,12 @@ class IndexCheck {
         const std::int64_t size = all_sizes[sample * dims + dim], stride = all_strides[sample * dims + dim];
         std::int64_t step = 0;
         is_empty |= size == 0;
-        fits = size >= 0 && stride >= 0 && (size == 0 || (!__builtin_mul_overflow(size - 1, stride, &step) &&
-                                                          !__builtin_add_overflow(last, step, &last)));
+        fits = size >= 0 && stride >= 0 &&
+               (size == 0 || (!__builtin_mul_overflow(size - 1, stride, &step) &&
+                              !__builtin_add_overflow(last, step, &last)));
       }
-      require(fits && (is_empty ? starts[sample] <= elements : last < elements), "a sample is outside of its buffer");
+      require(fits && (is_empty ? starts[sample] <= elements : last < elements),
+              "a sample is outside of its buffer");
     }
   }
 
@@ -194,8 +203,10 @@ class IndexCheck {
     const Numbers offsets = numbers(tensor_.indices[0]);
     const bool has_lengths = tensor_.indices.size() > 1;
     const Numbers lengths = has_lengths ? numbers(tensor_.indices[1]) : Numbers();
-    require(!offsets.empty() && offsets[0] >= 0 && offsets.back() <= end, "its offsets are outside of its values");
-    for (std::size_t i = 1; i < offsets.size(); ++i) require(offsets[i - 1] <= offsets[i], "its offsets are not in order");
+    require(!offsets.empty() && offsets[0] >= 0 && offsets.back() <= end,
+            "its offsets are outside of its values");
+    for (std::size_t i = 1; i < offsets.size(); ++i)
+      require(offsets[i - 1] <= offsets[i], "its offsets are not in order");
     require(!has_lengths || lengths.size() + 1 == offsets.size(), "it has not as many lengths as samples");
     for (std::size_t i = 0; i < lengths.size(); ++i)
       require(lengths[i] >= 0 && lengths[i] <= end - offsets[i], "a sample is outside of its values");

@@ -1,5 +1,5 @@
-// The check of indices in sparse and nested tensors: they are numbers in storages, torch.load does not check them,
-// and kernels read memory where they point to.
+// The check of indices in sparse and nested tensors: they are numbers in storages, torch.load does not check
+// them, and kernels read memory where they point to.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ enum class SparseLayout : std::uint8_t { kCoo, kCsr, kCsc, kBsr, kBsc, kNested, 
 struct SparseTensor {
   SparseLayout layout = SparseLayout::kCoo;
   std::vector<std::int64_t> size;  // of the whole tensor; empty for nested and jagged ones
-  // COO: the indices; CSR and the like: compressed indices, plain indices; nested: sizes, strides and offsets of
-  // the samples; jagged: offsets, and lengths if there are any.
+  // COO: the indices; CSR and the like: compressed indices, plain indices; nested: sizes, strides and offsets
+  // of the samples; jagged: offsets, and lengths if there are any.
   std::vector<StoredTensor> indices;
   StoredTensor values;
   bool is_coalesced = false;      // COO: says that its indices are in order, each once

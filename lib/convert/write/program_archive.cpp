@@ -108,8 +108,8 @@ std::vector<Refusal> refused_texts(const ProgramRecords& program) {
   };
   check_texts(JsonDocument(program.json, "the program").root(), refuse);
   for (const auto* tensors : {&program.weights, &program.constants}) {
-    const std::string config =
-        text_of([&](std::ostream& out) { write_tensor_places(*tensors, [](const auto&) { return "record"; }, out); });
+    const std::string config = text_of(
+        [&](std::ostream& out) { write_tensor_places(*tensors, [](const auto&) { return "record"; }, out); });
     check_texts(JsonDocument(config, "the tensors").root(), refuse);
   }
   return refusals;

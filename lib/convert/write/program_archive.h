@@ -25,8 +25,8 @@ struct ProgramRecords {
 // Returns the records of a program, with zeros as example inputs if `example_inputs`.
 ProgramRecords records_of(const WrittenProgram& program, bool example_inputs);
 
-// Returns what torch would run of the texts that the records are made of (exported/format/inert_texts.h): names and
-// values of a model can be any text.
+// Returns what torch would run of the texts that the records are made of (exported/format/inert_texts.h):
+// names and values of a model can be any text.
 std::vector<Refusal> refused_texts(const ProgramRecords& program);
 
 // Writes the archive.  Copies the bytes of tensors from the model's file, record by record, each once for all

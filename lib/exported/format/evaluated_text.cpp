@@ -8,9 +8,9 @@
 #include "support/error.h"
 #include "support/json_document.h"
 #include "support/text/identifier.h"
+#include "support/text/plain_path.h"
 #include "support/text/printable.h"
 #include "support/text/words.h"
-#include "support/text/plain_path.h"
 #include "symbolic/expression.h"
 
 namespace fxtrace {
@@ -20,11 +20,11 @@ using Kind = Expression::Kind;
 
 constexpr std::size_t kMaxText = 20'000;
 constexpr double kMaxBits = 4'096;  // bits of a number that is written, or computed from numbers
-constexpr double kMaxPower = 64;      // exponent of a symbol
+constexpr double kMaxPower = 64;    // exponent of a symbol
 constexpr double kMaxPowerOfSum = 8;
-constexpr double kMaxPrecision = 200;  // of a Float; torch writes 53
-constexpr double kMaxTerms = 300;      // of a polynomial, when all products are expanded
-constexpr double kMaxWork = 1'000;     // in pairs of terms that one operation of sympy's looks at
+constexpr double kMaxPrecision = 200;    // of a Float; torch writes 53
+constexpr double kMaxTerms = 300;        // of a polynomial, when all products are expanded
+constexpr double kMaxWork = 1'000;       // in pairs of terms that one operation of sympy's looks at
 constexpr std::size_t kMaxMaximum = 16;  // arguments of Max and Min
 constexpr int kMaxGrowths = 1;           // exponentials within each other
 
@@ -121,7 +121,8 @@ class Reading {
     }
     const std::string name = value.kind() == Kind::kCall ? value.parts()[0].text() : value.name();
     const bool is_call = value.kind() == Kind::kCall, is_operation = value.kind() == Kind::kBinary;
-    if (is_call && (name == "Symbol" || name == "Dummy" || name == "Integer" || name == "Float" || name == "Rational"))
+    if (is_call &&
+        (name == "Symbol" || name == "Dummy" || name == "Integer" || name == "Float" || name == "Rational"))
       return all;
     if ((is_call && name == "Add") || (is_operation && (name == "+" || name == "-"))) {
       all.terms = within(sum);
@@ -130,11 +131,13 @@ class Reading {
     } else if (is_power(name) && parts.size() == 2) {
       const auto exponent = read(value.parts()[is_call ? 2 : 1]);
       if (!exponent && ++all.growths > kMaxGrowths) throw Refused{"has powers within each other"};
-      if (exponent && parts[0].terms > 1) all.terms = within(std::pow(parts[0].terms, std::exp2(*exponent) - 1));
+      if (exponent && parts[0].terms > 1)
+        all.terms = within(std::pow(parts[0].terms, std::exp2(*exponent) - 1));
     } else if (is_call && (name == "Max" || name == "Min")) {
       all.arguments = arguments;
       const auto count = static_cast<double>(arguments);
-      if (arguments > kMaxMaximum || count * count * most > kMaxWork) throw Refused{"compares too many values"};
+      if (arguments > kMaxMaximum || count * count * most > kMaxWork)
+        throw Refused{"compares too many values"};
     } else if (is_call && is_exponential(name)) {
       if (++all.growths > kMaxGrowths) throw Refused{"has exponentials within each other"};
     } else if (parts.size() > 1 && product > kMaxWork) {
@@ -143,13 +146,15 @@ class Reading {
     return all;
   }
 
-  // Does the same for the expanded text of a polynomial, in which a function may have polynomials as arguments.
+  // Does the same for the expanded text of a polynomial, in which a function may have polynomials as
+  // arguments.
   static Effort effort(std::string_view polynomial) {
     constexpr std::size_t kMaxOperators = 100;
-    const auto operators = static_cast<std::size_t>(
-        std::ranges::count_if(polynomial, [](char c) { return std::string_view("+-*/%,").find(c) != std::string_view::npos; }));
+    const auto operators = static_cast<std::size_t>(std::ranges::count_if(
+        polynomial, [](char c) { return std::string_view("+-*/%,").find(c) != std::string_view::npos; }));
     const bool has_functions = polynomial.find_first_of("/%,") != std::string_view::npos;
-    if (has_functions && operators > kMaxOperators) throw Refused{"divides or compares polynomials that are too large"};
+    if (has_functions && operators > kMaxOperators)
+      throw Refused{"divides or compares polynomials that are too large"};
     return {within(static_cast<double>(operators + 1)), 1, 0};
   }
 
@@ -158,9 +163,12 @@ class Reading {
     if (!(terms <= kMaxTerms)) throw Refused{"has too many terms when it is expanded"};
     return terms;
   }
-  static bool is_exponential(std::string_view name) { return name == "exp" || name.ends_with("_exp") || name.ends_with("sinh") || name.ends_with("cosh"); }
+  static bool is_exponential(std::string_view name) {
+    return name == "exp" || name.ends_with("_exp") || name.ends_with("sinh") || name.ends_with("cosh");
+  }
   static bool is_power(std::string_view name) {
-    return name == "Pow" || name == "PowByNatural" || name == "FloatPow" || name == "**" || name == "LShift" || name == "<<";
+    return name == "Pow" || name == "PowByNatural" || name == "FloatPow" || name == "**" ||
+           name == "LShift" || name == "<<";
   }
   static double bits(double number) { return std::log2(std::abs(number) + 1); }
   static double limited(double bits) {
@@ -297,7 +305,8 @@ class Reading {
 std::optional<std::string> problem_of(std::string_view text, bool is_guard) {
   const auto shown = [&](const std::string& why) { return "'" + short_line(text) + "' " + why; };
   if (text.size() > kMaxText) return shown("is too long to check");
-  // torch writes a guard between double quotes into the code that it runs, for the message; keys have single ones.
+  // torch writes a guard between double quotes into the code that it runs, for the message; keys have single
+  // ones.
   if (is_guard && text.find('"') != std::string_view::npos) return shown("has a double quote");
   const Expression value = Expression::parse(text);
   try {
@@ -318,7 +327,8 @@ std::optional<std::string> problem_of(std::string_view text, bool is_guard) {
 // names.
 std::optional<std::string> problem_of_context(const JsonValue& value) {
   if (value.is_string() && !is_plain_path(value.string()))
-    return "it has the key '" + short_line(value.string()) + "', which torch writes into the code of a guard's message";
+    return "it has the key '" + short_line(value.string()) +
+           "', which torch writes into the code of a guard's message";
   static const std::unordered_set<std::string_view> factories =
       words_of("bool bytes dict float frozenset int list set str tuple");
   if (value.is_array()) {

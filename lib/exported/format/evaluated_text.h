@@ -11,8 +11,8 @@ namespace fxtrace {
 // Each function returns why the text is refused; nothing where evaluating it only computes.
 
 // Checks a size or condition, which sympy.sympify() evaluates: numbers, symbols, arithmetic, comparisons and
-// functions of a list.  Numbers in it have at most some thousand bits, and what sympy has to expand, divide and
-// compare is bounded: 9**9**9 is refused, and so is Max() of 40 polynomials.
+// functions of a list.  Numbers in it have at most some thousand bits, and what sympy has to expand, divide
+// and compare is bounded: 9**9**9 is refused, and so is Max() of 40 polynomials.
 std::optional<std::string> problem_of_size_text(std::string_view text);
 // Checks a guard, which the module of a program runs: the same over sizes, strides and items of its inputs.
 std::optional<std::string> problem_of_guard_text(std::string_view text);

@@ -31,7 +31,8 @@ constexpr auto kPlaces = std::to_array<TextPlace>({
     {"", "expr_str", false, Inert::kSize, "is evaluated by sympy"},
     {"", "range_constraints", true, Inert::kSymbol, "is evaluated by sympy"},
     {"", "guards_code", false, Inert::kGuard, "is executed when the program is called"},
-    {"graph", "inputs.as_string", false, Inert::kPlain, "stands between quotes in a guard, which is executed"},
+    {"graph", "inputs.as_string", false, Inert::kPlain,
+     "stands between quotes in a guard, which is executed"},
     {"input_specs", "as_string", false, Inert::kPlain, "stands between quotes in a guard, which is executed"},
     // Imported and looked up.
     {"", "target", false, Inert::kTarget, "is looked up in torch"},
@@ -90,8 +91,9 @@ constexpr auto kPlaces = std::to_array<TextPlace>({
 
 // A name in Python may have letters beyond ASCII, of which none ends a name.
 bool is_python_name(std::string_view text) {
-  return !text.empty() && !is_digit(text.front()) &&
-         std::ranges::all_of(text, [](char c) { return is_word(c) || static_cast<unsigned char>(c) >= 0x80; });
+  return !text.empty() && !is_digit(text.front()) && std::ranges::all_of(text, [](char c) {
+    return is_word(c) || static_cast<unsigned char>(c) >= 0x80;
+  });
 }
 
 bool is_dotted_name(std::string_view text) {
@@ -144,8 +146,10 @@ std::optional<Problem> problem_of_symbol(std::string_view symbol) {
   // torch counts up to the number in the name of an unbacked symbol (u7).
   const std::size_t digits = symbol.find_first_of("0123456789");
   const bool is_counted = symbol.starts_with('u') || symbol.starts_with("zuf");
-  if (is_counted && is_identifier(symbol) && digits != std::string_view::npos && symbol.size() - digits > kMaxDigits)
-    return Problem{"a symbol whose number is too large: '" + short_line(symbol) + "'", TextFault::Kind::kCosts};
+  if (is_counted && is_identifier(symbol) && digits != std::string_view::npos &&
+      symbol.size() - digits > kMaxDigits)
+    return Problem{"a symbol whose number is too large: '" + short_line(symbol) + "'",
+                   TextFault::Kind::kCosts};
   return std::nullopt;
 }
 
@@ -167,7 +171,8 @@ std::optional<Problem> problem_of(std::string_view text, const TextPlace& place)
       return naming("a guard: ", problem_of_guard_text(text));
     case Inert::kArguments:
     case Inert::kResult:
-      return naming("the structure of its arguments: ", problem_of_tree_text(text, place.inert == Inert::kArguments));
+      return naming("the structure of its arguments: ",
+                    problem_of_tree_text(text, place.inert == Inert::kArguments));
     case Inert::kTarget:
       return naming("", problem_of_target_text(text));
     case Inert::kSymbol:
@@ -175,25 +180,32 @@ std::optional<Problem> problem_of(std::string_view text, const TextPlace& place)
     case Inert::kIdentifier:
       return unless(text.empty() || is_python_name(text), "the name " + shown + " is not an identifier");
     case Inert::kPlain:
-      return unless(is_plain_path(text), "the text " + shown + " has quotes, backslashes or control characters");
+      return unless(is_plain_path(text),
+                    "the text " + shown + " has quotes, backslashes or control characters");
     case Inert::kModules:
-      return unless(all_parts(text, ';', [](std::string_view item) { return is_module_path(second_part(item)); }),
-                    "the path of a module in " + shown + " has quotes, backslashes or control characters");
+      return unless(
+          all_parts(text, ';', [](std::string_view item) { return is_module_path(second_part(item)); }),
+          "the path of a module in " + shown + " has quotes, backslashes or control characters");
     case Inert::kFunctions:
-      return unless(text.find("torch") == std::string_view::npos || all_parts(text, ';', [](std::string_view item) {
-                      return std::ranges::all_of(second_part(item), [](char c) {
-                        return is_word(c) || c == '.' || c == ' ' || c == '<' || c == '>';
-                      });
-                    }),
+      return unless(text.find("torch") == std::string_view::npos ||
+                        all_parts(text, ';',
+                                  [](std::string_view item) {
+                                    return std::ranges::all_of(second_part(item), [](char c) {
+                                      return is_word(c) || c == '.' || c == ' ' || c == '<' || c == '>';
+                                    });
+                                  }),
                     "the source " + shown + " is not the name of a function");
     case Inert::kComment:
-      return unless(!has_three_quotes(text), "the text " + shown + " has three double quotes, which end a literal");
+      return unless(!has_three_quotes(text),
+                    "the text " + shown + " has three double quotes, which end a literal");
     case Inert::kRecord: {
       if (text.find_first_of("/\\") == std::string_view::npos) return std::nullopt;
-      return Problem{"it names the record " + shown + ", which is outside of its folder", TextFault::Kind::kLeads};
+      return Problem{"it names the record " + shown + ", which is outside of its folder",
+                     TextFault::Kind::kLeads};
     }
     case Inert::kReal:
-      return unless(text == "NaN" || text == "Infinity" || text == "-Infinity", "the text " + shown + " is not a number");
+      return unless(text == "NaN" || text == "Infinity" || text == "-Infinity",
+                    "the text " + shown + " is not a number");
     case Inert::kInteger:
     case Inert::kBoolean:
       return unless(false, "the text " + shown + " is not a number");
@@ -232,7 +244,8 @@ class TextCheck {
   struct Step {
     std::string_view field;
     std::optional<std::size_t> index = {};  // of an item of its list
-    // Fields of this object have names of the model, or of torch's choice, so they are not fields of the format.
+    // Fields of this object have names of the model, or of torch's choice, so they are not fields of the
+    // format.
     bool has_names = false;
     const JsonValue* node = nullptr;
   };
@@ -263,7 +276,8 @@ class TextCheck {
     // A field with the one around it: "inputs.as_string", directly below `within`.
     if (const std::size_t dot = place.field.rfind('.'); dot != std::string_view::npos) {
       const std::size_t depth = path_.size();
-      return depth > 2 && path_[depth - 2].field == place.field.substr(0, dot) && path_[depth - 3].field == place.within;
+      return depth > 2 && path_[depth - 2].field == place.field.substr(0, dot) &&
+             path_[depth - 3].field == place.within;
     }
     return place.within.empty() ||
            std::ranges::any_of(path_, [&](const Step& step) { return step.field == place.within; });
@@ -288,7 +302,8 @@ class TextCheck {
 
   // Checks the format of a node that prints: its fields could look up attributes.
   void print(const JsonValue& node) {
-    if (!node.at("target").is_string() || node.at("target").string() != "torch.ops.higher_order.print") return;
+    if (!node.at("target").is_string() || node.at("target").string() != "torch.ops.higher_order.print")
+      return;
     for (const JsonValue input : node.at("inputs").items()) {
       const auto argument = input.find("arg");
       const auto format = argument && argument->is_object() ? argument->find("as_string") : std::nullopt;
@@ -349,8 +364,8 @@ bool is_kept_function(std::string_view target) {
   return symbolic.contains(target) || is_torch_function(target);
 }
 
-// Returns whether the part of a path under torch.ops is an attribute of Python's: of torch.ops itself, of a namespace
-// or of an operator.
+// Returns whether the part of a path under torch.ops is an attribute of Python's: of torch.ops itself, of a
+// namespace or of an operator.
 bool is_python_attribute(std::string_view part, std::size_t place) {
   constexpr std::array<std::string_view, 3> kAttributes = {
       "import_module load_library loaded_libraries _dir", "name _dir",
@@ -374,7 +389,8 @@ std::optional<std::string> problem_of_target_text(std::string_view target) {
   }
   // A namespace, a name and maybe an overload.
   const std::string_view path = target.substr(kOperators.size());
-  if (!is_dotted_name(path)) return "it calls " + short_line(target) + ", which is not the name of an operator";
+  if (!is_dotted_name(path))
+    return "it calls " + short_line(target) + ", which is not the name of an operator";
   std::array<std::string_view, 3> parts;
   std::size_t count = 0;
   bool is_operator = all_parts(path, '.', [&](std::string_view part) {
@@ -403,8 +419,9 @@ std::optional<std::string> problem_of_example_inputs(std::string_view pickle) {
       if (machine.value(value).kind != Kind::kDict) continue;
       for (const auto& [key, item] : machine.items(value)) {
         const auto& name = machine.value(key);
-        const bool is_plain = name.kind == Kind::kInteger || name.kind == Kind::kOther ||
-                              ((name.kind == Kind::kString || name.kind == Kind::kBytes) && is_plain_path(name.text));
+        const bool is_plain =
+            name.kind == Kind::kInteger || name.kind == Kind::kOther ||
+            ((name.kind == Kind::kString || name.kind == Kind::kBytes) && is_plain_path(name.text));
         if (!is_plain)
           return "its example inputs have the key '" + short_line(name.text) +
                  "', and torch writes the keys of example inputs into the source of a guard, which it executes";

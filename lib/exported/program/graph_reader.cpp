@@ -308,7 +308,8 @@ class Reading {
           operation.has_stack = true;
         }
       }
-      if (const auto trace = metadata->find("stack_trace")) operation.stack_trace = OwnedText(document_, trace->string());
+      if (const auto trace = metadata->find("stack_trace"))
+        operation.stack_trace = OwnedText(document_, trace->string());
     }
     for (const JsonValue input : node.at("inputs").items()) read_operand(input, operation);
     const std::size_t results = read_outputs(node, operation);

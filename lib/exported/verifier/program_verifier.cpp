@@ -666,7 +666,9 @@ std::vector<ProgramFault> verify_programs(const FileInfo& info, const ProgramChe
     guarded(model, [&](const TellFault& tell) {
       const ExportedProgram program(info, model);
       check_texts(program.json(), [&](const TextFault& fault) {
-        tell({.kind = FaultKind::kForm, .message = fault.place + ": " + fault.why, .module = fault.module,
+        tell({.kind = FaultKind::kForm,
+              .message = fault.place + ": " + fault.why,
+              .module = fault.module,
               .node = fault.node.empty() ? std::nullopt : std::optional(fault.node)});
       });
       ProgramVerifier(program, info, tell).run();

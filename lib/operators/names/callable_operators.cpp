@@ -25,7 +25,8 @@ std::span<const NamesOfSpace> callable_operators() { return kOperators; }
 
 bool is_callable_operator(std::string_view space, std::string_view name, std::string_view overload) {
   return has_name(kOperators, space, name) ||
-         (!overload.empty() && has_name(kOperators, space, std::string(name).append(1, '.').append(overload)));
+         (!overload.empty() &&
+          has_name(kOperators, space, std::string(name).append(1, '.').append(overload)));
 }
 
 bool is_torch_operator_space(std::string_view space) { return has_word(kTorchSpaces, space); }

@@ -11,7 +11,8 @@ namespace fxtrace {
 // Returns whether the operator only computes, judged by namespace and name alone: it touches neither files
 // nor the process, and accesses no memory at addresses that its arguments give.  Higher-order operators are
 // listed when they run only subgraphs of the graph; higher_order.print is, and its format has to be one that
-// is_plain_format().  Of some operators only one overload is listed.  scripts/torch_functions generates the table.
+// is_plain_format().  Of some operators only one overload is listed.  scripts/torch_functions generates the
+// table.
 bool is_callable_operator(std::string_view space, std::string_view name, std::string_view overload = {});
 std::span<const NamesOfSpace> callable_operators();
 

@@ -12,7 +12,8 @@ class OwnedText {
  public:
   OwnedText() = default;
   // `text` is in what `owner` owns.
-  OwnedText(std::shared_ptr<const void> owner, std::string_view text) : owner_(std::move(owner)), text_(text) {}
+  OwnedText(std::shared_ptr<const void> owner, std::string_view text)
+      : owner_(std::move(owner)), text_(text) {}
   explicit OwnedText(std::string text) {
     auto own = std::make_shared<const std::string>(std::move(text));
     text_ = *own;

@@ -8,8 +8,8 @@
 
 namespace fxtrace {
 
-// Returns whether a format prints its arguments as they are: its fields name arguments and neither attributes nor
-// items of them, which Python would look up, and widths have at most four digits.
+// Returns whether a format prints its arguments as they are: its fields name arguments and neither attributes
+// nor items of them, which Python would look up, and widths have at most four digits.
 inline bool is_plain_format(std::string_view format) {
   constexpr std::size_t kMaxSpec = 20, kMaxDigits = 4;
   while (!format.empty()) {

@@ -68,8 +68,8 @@ class Program {
   void declare_method(const std::string& class_name, std::string_view schema);
   ResolveClass resolver();
 
-  // A parsed file; find_file() returns null when there is no such file, and throws Error(kInput) at every call
-  // for one that cannot be parsed.
+  // A parsed file; find_file() returns null when there is no such file, and throws Error(kInput) at every
+  // call for one that cannot be parsed.
   struct CodeFile {
     std::unique_ptr<SyntaxFile> syntax;
     ParsedFile parsed;
@@ -129,8 +129,8 @@ class Program {
   OperatorTable operators_;
   std::unordered_map<std::string, CodeFile> files_;  // by qualifier; `syntax` is null when there is no file
   std::unordered_map<std::string, std::exception_ptr> failed_files_;  // their errors, by qualifier
-  std::unordered_map<std::string, const Tree*> definitions_;  // by qualified name
-  std::unordered_map<std::string, TypePtr> types_;            // by qualified name, pending ones too
+  std::unordered_map<std::string, const Tree*> definitions_;          // by qualified name
+  std::unordered_map<std::string, TypePtr> types_;                    // by qualified name, pending ones too
   std::unordered_map<std::string, Function*> functions_by_name_;
   std::vector<std::unique_ptr<Function>> functions_;
   std::vector<std::unique_ptr<SyntaxFile>> own_files_;

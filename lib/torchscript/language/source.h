@@ -28,8 +28,8 @@ class SourceText {
   mutable std::vector<std::uint32_t> line_starts_;  // built on first use
 };
 
-// A range of bytes of a file.  The text must outlive all ranges: ranges are for syntax trees and graphs, which
-// their program owns with all of its texts.  What outlives a program has a SourcePlace.
+// A range of bytes of a file.  The text must outlive all ranges: ranges are for syntax trees and graphs,
+// which their program owns with all of its texts.  What outlives a program has a SourcePlace.
 struct SourceRange {
   const SourceText* source = nullptr;
   std::uint32_t begin = 0, end = 0;

@@ -96,7 +96,8 @@ std::optional<std::string> fx_function(std::string_view target) {
   if (parts.kind == TargetKind::kOperator) {
     const auto is_fine = [](std::string_view name) { return !name.empty() && !name.starts_with("__"); };
     if (is_in(kNotOfOps, parts.space) || !is_fine(parts.space) || !is_fine(parts.overload)) return {};
-    if (!is_callable_operator(parts.space, parts.name, parts.overload) && !may_be_librarys(parts.space)) return {};
+    if (!is_callable_operator(parts.space, parts.name, parts.overload) && !may_be_librarys(parts.space))
+      return {};
     if (parts.name.empty() ||
         (parts.name.starts_with("__") && parts.name.ends_with("__") && !is_in(kMagicOperators, parts.name))) {
       return {};
@@ -120,7 +121,9 @@ std::optional<std::string> fx_function(std::string_view target) {
   return is_fine ? std::optional(std::string(target)) : std::nullopt;
 }
 
-bool may_pass_on(std::string_view target) { return target != kPrintOperator && fx_function(target).has_value(); }
+bool may_pass_on(std::string_view target) {
+  return target != kPrintOperator && fx_function(target).has_value();
+}
 
 std::string_view torch_module_names() { return kModuleNames; }
 
@@ -129,7 +132,9 @@ bool is_tensor_attribute(std::string_view name) { return is_in(kTensorAttributes
 std::string_view fx_library(std::string_view target) {
   const TargetParts parts = parse_target(target);
   const std::string_view space = parts.kind == TargetKind::kOperator ? parts.space : class_space(parts);
-  return may_be_librarys(space) && !is_callable_operator(space, parts.name, parts.overload) ? space : std::string_view();
+  return may_be_librarys(space) && !is_callable_operator(space, parts.name, parts.overload)
+             ? space
+             : std::string_view();
 }
 
 bool is_torch_layout(std::string_view name) { return is_in(kLayouts, name); }

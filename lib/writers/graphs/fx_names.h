@@ -12,7 +12,8 @@ namespace fxtrace {
 // call.
 std::optional<std::string> fx_function(std::string_view target);
 
-// The function that prints its arguments by a format, which may be called only with one that is_plain_format().
+// The function that prints its arguments by a format, which may be called only with one that
+// is_plain_format().
 inline constexpr std::string_view kPrintOperator = "higher_order.print";
 // Returns whether a function may be an argument of another one, whose arguments are not known.
 bool may_pass_on(std::string_view target);

@@ -321,7 +321,8 @@ class FileWriter {
   }
   void refuse_function(const std::string& target) {
     file_.functions[target].clear();
-    if (std::ranges::find(file_.missing, target, [](const auto& each) { return each.first; }) == file_.missing.end())
+    if (std::ranges::find(file_.missing, target, [](const auto& each) { return each.first; }) ==
+        file_.missing.end())
       file_.missing.emplace_back(target, "");
   }
 

@@ -2,10 +2,10 @@
 //
 //   damaged_files --models FOLDER [--files N] [--seconds N] [--seed N] [--findings FOLDER]
 //
-// Every archive of the folder is damaged in turn: one record is cut, blanked or doubled, its lines are moved in or
-// out, or one token of it is dropped, doubled, exchanged with its neighbour or replaced by another token of the
-// text.  What is refused is refused with an Error about the input; anything else is a finding, which is left in
-// FOLDER.  A report of a sanitizer ends the process after the finding's name is printed.
+// Every archive of the folder is damaged in turn: one record is cut, blanked or doubled, its lines are moved
+// in or out, or one token of it is dropped, doubled, exchanged with its neighbour or replaced by another
+// token of the text.  What is refused is refused with an Error about the input; anything else is a finding,
+// which is left in FOLDER.  A report of a sanitizer ends the process after the finding's name is printed.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -43,7 +43,9 @@ using Records = std::vector<std::pair<std::string, std::string>>;
 class Chance {
  public:
   explicit Chance(std::uint64_t seed) : engine_(seed) {}
-  std::size_t below(std::size_t count) { return count == 0 ? 0 : static_cast<std::size_t>(engine_() % count); }
+  std::size_t below(std::size_t count) {
+    return count == 0 ? 0 : static_cast<std::size_t>(engine_() % count);
+  }
 
  private:
   std::mt19937_64 engine_;
@@ -86,7 +88,18 @@ std::string reindented(std::string_view text, Chance& chance) {
   return result;
 }
 
-enum class Damage : std::uint8_t { kCut, kBlank, kDouble, kEmpty, kReindent, kDrop, kTwice, kExchange, kReplace, kFlip };
+enum class Damage : std::uint8_t {
+  kCut,
+  kBlank,
+  kDouble,
+  kEmpty,
+  kReindent,
+  kDrop,
+  kTwice,
+  kExchange,
+  kReplace,
+  kFlip
+};
 constexpr std::array<const char*, 10> kDamages = {"cut",  "blanked", "doubled",   "emptied",  "reindented",
                                                   "drop", "twice",   "exchanged", "replaced", "flipped"};
 
@@ -96,7 +109,9 @@ std::string damaged(std::string_view text, Damage damage, Chance& chance) {
   if (text.empty() || tokens.size() < 2) return result + "(";
   const std::size_t at = chance.below(tokens.size() - 1);
   const Piece token = tokens[at], next = tokens[at + 1];
-  const auto text_of = [&](Piece piece) { return std::string(text.substr(piece.begin, piece.end - piece.begin)); };
+  const auto text_of = [&](Piece piece) {
+    return std::string(text.substr(piece.begin, piece.end - piece.begin));
+  };
   switch (damage) {
     case Damage::kCut:
       return result.substr(0, token.end);
@@ -115,7 +130,8 @@ std::string damaged(std::string_view text, Damage damage, Chance& chance) {
     case Damage::kExchange:
       return result.replace(token.begin, next.end - token.begin, text_of(next) + " " + text_of(token));
     case Damage::kReplace:
-      return result.replace(token.begin, token.end - token.begin, text_of(tokens[chance.below(tokens.size())]));
+      return result.replace(token.begin, token.end - token.begin,
+                            text_of(tokens[chance.below(tokens.size())]));
     case Damage::kFlip:
       result[chance.below(result.size())] = static_cast<char>(chance.below(256));
       return result;
@@ -197,8 +213,8 @@ int run(const std::vector<std::string>& arguments) {
     const auto damage = static_cast<Damage>((drawn / models.size()) % kDamages.size());
     Records records = model.records;
     auto& [name, text] = records[model.texts[chance.below(model.texts.size())]];
-    const std::string label = model.name + " " + name + " " + kDamages[static_cast<std::size_t>(damage)] + " (" +
-                              std::to_string(seed) + ", " + std::to_string(drawn) + ")";
+    const std::string label = model.name + " " + name + " " + kDamages[static_cast<std::size_t>(damage)] +
+                              " (" + std::to_string(seed) + ", " + std::to_string(drawn) + ")";
     text = damaged(text, damage, chance);
     const std::string bytes = stored_zip(records);
     std::filesystem::create_directories(folder);

@@ -9,8 +9,8 @@
 
 #include "archive/file_kind.h"
 #include "catch.h"
-#include "folder.h"
 #include "exported/format/evaluated_text.h"
+#include "folder.h"
 #include "operators/names/operator_reach.h"
 #include "security/archive_records.h"
 #include "security/pickle_check.h"
@@ -181,17 +181,17 @@ TEST_CASE("security: what calls allocate is bounded by the file", "[security]") 
   const std::string bytearray = "cbuiltins\nbytearray\n", proto("\x80\x02", 2), proto4("\x80\x04", 2);
   const std::string untyped = "ctorch.storage\nUntypedStorage\n";
   for (const std::string& pickle : {
-           proto + bytearray + count + "\x85R.",                                  // REDUCE
-           proto + "(" + bytearray + count + "o.",                                // OBJ
-           "(L6000000000L\nibuiltins\nbytearray\n.",                              // INST
-           proto + bytearray + count + "\x85\x81.",                               // NEWOBJ
-           proto4 + bytearray + count + "\x85}\x92.",                             // NEWOBJ_EX
+           proto + bytearray + count + "\x85R.",                                                 // REDUCE
+           proto + "(" + bytearray + count + "o.",                                               // OBJ
+           "(L6000000000L\nibuiltins\nbytearray\n.",                                             // INST
+           proto + bytearray + count + "\x85\x81.",                                              // NEWOBJ
+           proto4 + bytearray + count + "\x85}\x92.",                                            // NEWOBJ_EX
            proto4 + bytearray + ")}X\x06" + std::string(3, '\0') + "source" + count + "s\x92.",  // keywords
-           proto + bytearray + "ctorch\nSize\n((" + count + "ttRR.",              // arguments that are a Size
-           proto + bytearray + "](" + count + "eR.",                              // a list
-           proto + bytearray + "(I6000000000\ntR.",                               // text
+           proto + bytearray + "ctorch\nSize\n((" + count + "ttRR.",  // arguments that are a Size
+           proto + bytearray + "](" + count + "eR.",                  // a list
+           proto + bytearray + "(I6000000000\ntR.",                   // text
            proto + "(" + untyped + count + "o.",
-           proto + untyped + ")R" + count + "b.",                                 // BUILD
+           proto + untyped + ")R" + count + "b.",  // BUILD
            proto + "ctorch\nFloatTensor\n)R(" + count + "tb.",
            proto + "ctorch._utils\n_rebuild_tensor_v2\n(" + untyped + ")RK\x00(" + count + "t(K\x01t\x89NtR.",
        }) {
@@ -200,7 +200,9 @@ TEST_CASE("security: what calls allocate is bounded by the file", "[security]") 
   }
   // What Python's pickle writes for a bytearray.
   CHECK(found_in(std::string("\x80\x03", 2) + bytearray + "C\x02hi\x85R.").empty());
-  CHECK(found_in(proto + bytearray + "X\x02" + std::string(3, '\0') + "hiX\x07" + std::string(3, '\0') + "latin-1\x86R.").empty());
+  CHECK(found_in(proto + bytearray + "X\x02" + std::string(3, '\0') + "hiX\x07" + std::string(3, '\0') +
+                 "latin-1\x86R.")
+            .empty());
   // One text of 60 KB, of which forty calls each make a copy.
   std::string copies = proto + "c__builtin__\nset\nq\x00";
   copies += "X" + std::string("\x60\xea\0\0", 4) + std::string(60'000, 'a') + "q\x01";
@@ -211,33 +213,41 @@ TEST_CASE("security: what calls allocate is bounded by the file", "[security]") 
 TEST_CASE("security: storages are records of exactly their names", "[security]") {
   const auto saved = [](const std::string& key, const std::string& record) {
     std::string pickle("\x80\x02", 2);
-    pickle += "ctorch._utils\n_rebuild_tensor_v2\n((X\x07" + std::string(3, '\0') + "storagectorch\nFloatStorage\nX";
-    pickle += std::string(1, static_cast<char>(key.size())) + std::string(3, '\0') + key + "X\x03" + std::string(3, '\0');
+    pickle += "ctorch._utils\n_rebuild_tensor_v2\n((X\x07" + std::string(3, '\0') +
+              "storagectorch\nFloatStorage\nX";
+    pickle += std::string(1, static_cast<char>(key.size())) + std::string(3, '\0') + key + "X\x03" +
+              std::string(3, '\0');
     pickle += "cpuK\x04tQK";
     pickle += std::string(1, '\0') + "K\x04\x85K\x01\x85\x89ccollections\nOrderedDict\n)RtR.";
     return fuzz::stored_zip({{"a/data.pkl", pickle}, {"a/data/" + record, std::string(16, '\0')}});
   };
   CHECK(found_in(saved("0", "0")).empty());
-  for (const auto& [key, record] : {std::pair<std::string, std::string>{"A", "a"}, {"a", "A"}, {"0", "00"},
-                                    {std::string("0\0x", 3), "0"}, {"./0", "0"}}) {
+  for (const auto& [key, record] : {std::pair<std::string, std::string>{"A", "a"},
+                                    {"a", "A"},
+                                    {"0", "00"},
+                                    {std::string("0\0x", 3), "0"},
+                                    {"./0", "0"}}) {
     CAPTURE(key, record);
     CHECK_FALSE(found_in(saved(key, record)).empty());
   }
   // A storage whose record is a part of a compiled model.
-  CHECK(found_in(saved("aotinductor/m/a.cpp", "aotinductor/m/a.cpp")).front().starts_with("code a/data/aotinductor/m/: "));
+  CHECK(found_in(saved("aotinductor/m/a.cpp", "aotinductor/m/a.cpp"))
+            .front()
+            .starts_with("code a/data/aotinductor/m/: "));
 }
 
 TEST_CASE("security: parts of compiled models are known by their names", "[security]") {
   using security::end_of_compiled_model;
-  for (const char* name : {"data/aotinductor/model/a.wrapper.cpp", "data/aotinductor/x", "data/aotinductor2/x",
-                           "data/constants/tensor_1.cpp", "data/constants/a_compile_flags.json", "data/constants2/a.so",
-                           "data/constants/deep/custom_obj_0.o", "data\\constants\\a.cpp"}) {
+  for (const char* name :
+       {"data/aotinductor/model/a.wrapper.cpp", "data/aotinductor/x", "data/aotinductor2/x",
+        "data/constants/tensor_1.cpp", "data/constants/a_compile_flags.json", "data/constants2/a.so",
+        "data/constants/deep/custom_obj_0.o", "data\\constants\\a.cpp"}) {
     CAPTURE(name);
     CHECK(end_of_compiled_model(name) != 0);
   }
-  for (const char* name : {"data/constants/tensor_0", "data/constants/custom_obj_12", "data/constants/opaque_obj_0",
-                           "data/constants/model_constants_config.json", "data/constants/model.pt", "data/weights/weight_0",
-                           "models/model.json"}) {
+  for (const char* name : {"data/constants/tensor_0", "data/constants/custom_obj_12",
+                           "data/constants/opaque_obj_0", "data/constants/model_constants_config.json",
+                           "data/constants/model.pt", "data/weights/weight_0", "models/model.json"}) {
     CAPTURE(name);
     CHECK(end_of_compiled_model(name) == 0);
   }
@@ -258,9 +268,11 @@ TEST_CASE("security: indices of sparse tensors are held to their sizes", "[secur
     return StoredTensor{{}, storage, 0, std::move(sizes), std::move(strides), "int64", false, {}};
   };
   std::map<std::string, std::string> storages;
-  const security::ReadStorage read = [&](const std::string& key, std::uint64_t count) -> std::optional<std::string> {
+  const security::ReadStorage read = [&](const std::string& key,
+                                         std::uint64_t count) -> std::optional<std::string> {
     const std::string& bytes = storages[key];
-    return count > bytes.size() ? std::nullopt : std::optional(bytes.substr(0, static_cast<std::size_t>(count)));
+    return count > bytes.size() ? std::nullopt
+                                : std::optional(bytes.substr(0, static_cast<std::size_t>(count)));
   };
   const auto problem = [&](const security::SparseTensor& of, std::uint64_t budget = security::kMaxIndices) {
     const auto found = problem_of_indices(of, read, budget);
@@ -278,17 +290,22 @@ TEST_CASE("security: indices of sparse tensors are held to their sizes", "[secur
   CHECK(coo({0, 0, 1, 2}, true).empty());
   CHECK_FALSE(coo({0, 0, 1, 1}, true).empty());
   storages["i"] = bytes_of({0, 1, 0, 2});
-  CHECK(problem({SparseLayout::kCoo, {2, 3}, {tensor("i", {2, 2})}, tensor("v", {3}), false}) == "it has not as many values as indices");
-  CHECK(problem({SparseLayout::kCoo, {2, 3}, {tensor("i", {2, 2})}, tensor("v", {2}), false}, 10).starts_with("? "));
+  CHECK(problem({SparseLayout::kCoo, {2, 3}, {tensor("i", {2, 2})}, tensor("v", {3}), false}) ==
+        "it has not as many values as indices");
+  CHECK(problem({SparseLayout::kCoo, {2, 3}, {tensor("i", {2, 2})}, tensor("v", {2}), false}, 10)
+            .starts_with("? "));
   // CSR and CSC of 2 x 3, BSR of 2 x 4 in blocks of 1 x 2.
-  const auto compressed = [&](SparseLayout layout, const std::vector<std::int64_t>& ends, const std::vector<std::int64_t>& plain) {
+  const auto compressed = [&](SparseLayout layout, const std::vector<std::int64_t>& ends,
+                              const std::vector<std::int64_t>& plain) {
     storages["e"] = bytes_of(ends);
     storages["p"] = bytes_of(plain);
     const bool has_blocks = layout == SparseLayout::kBsr || layout == SparseLayout::kBsc;
     const auto count = static_cast<std::int64_t>(plain.size());
-    return problem({layout, has_blocks ? std::vector<std::int64_t>{2, 4} : std::vector<std::int64_t>{2, 3},
+    return problem({layout,
+                    has_blocks ? std::vector<std::int64_t>{2, 4} : std::vector<std::int64_t>{2, 3},
                     {tensor("e", {static_cast<std::int64_t>(ends.size())}), tensor("p", {count})},
-                    has_blocks ? tensor("v", {count, 1, 2}) : tensor("v", {count}), false});
+                    has_blocks ? tensor("v", {count, 1, 2}) : tensor("v", {count}),
+                    false});
   };
   CHECK(compressed(SparseLayout::kCsr, {0, 1, 3}, {2, 0, 1}).empty());
   CHECK_FALSE(compressed(SparseLayout::kCsr, {0, 1, 3}, {2, 1, 0}).empty());
@@ -306,7 +323,11 @@ TEST_CASE("security: indices of sparse tensors are held to their sizes", "[secur
     storages["s"] = bytes_of(sizes);
     storages["t"] = bytes_of({2, 1, 2, 1});
     storages["o"] = bytes_of(starts);
-    return problem({SparseLayout::kNested, {}, {tensor("s", {2, 2}), tensor("t", {2, 2}), tensor("o", {2})}, tensor("v", {6}), false});
+    return problem({SparseLayout::kNested,
+                    {},
+                    {tensor("s", {2, 2}), tensor("t", {2, 2}), tensor("o", {2})},
+                    tensor("v", {6}),
+                    false});
   };
   CHECK(nested({2, 2, 1, 2}, {0, 4}).empty());
   CHECK_FALSE(nested({2, 2, 2, 2}, {0, 4}).empty());

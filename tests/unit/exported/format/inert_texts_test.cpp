@@ -1,5 +1,6 @@
-// The texts of a program that torch would run: each sort of place with texts that are inert there, and others.
-// tests/python/test_inert_texts.py plants such texts into whole programs and has torch read what passes.
+// The texts of a program that torch would run: each sort of place with texts that are inert there, and
+// others. tests/python/test_inert_texts.py plants such texts into whole programs and has torch read what
+// passes.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -25,7 +26,8 @@ std::string placed(const TextPlace& place, const std::string& value) {
   std::string field(place.field.empty() ? "stack_trace" : place.field);
   std::string inner = value;
   std::string within(place.within);
-  if (const auto dot = field.find('.'); dot != std::string::npos) {  // an item of a list that is itself an object
+  if (const auto dot = field.find('.');
+      dot != std::string::npos) {  // an item of a list that is itself an object
     inner = "[{\"" + field.substr(dot + 1) + "\": " + value + "}]";
     field = field.substr(0, dot);
   } else if (place.is_key) {
@@ -108,11 +110,13 @@ TEST_CASE("inert texts: a fault says where it is", "[inert_texts]") {
   CHECK(faults[0].node == "a");
   CHECK(places_in(R"({"a": 1, "a": 2})").size() == 1);
   // A name of the model's is not a field of the format.
-  CHECK(places_in(R"({"range_constraints": {"s0": {"min_val": 2}}, "config": {"name": {"path_name": "w"}}})").empty());
+  CHECK(places_in(R"({"range_constraints": {"s0": {"min_val": 2}}, "config": {"name": {"path_name": "w"}}})")
+            .empty());
   // What prints looks nothing up.
   const auto printing = [](const std::string& format) {
-    return places_in(R"({"nodes": [{"target": "torch.ops.higher_order.print", "inputs": [{"name": "", "arg": {"as_string": ")" +
-                     format + R"("}}]}]})");
+    return places_in(
+        R"({"nodes": [{"target": "torch.ops.higher_order.print", "inputs": [{"name": "", "arg": {"as_string": ")" +
+        format + R"("}}]}]})");
   };
   CHECK(printing("x is {0} {name} {{}}").empty());
   CHECK(printing("{0.__class__}").size() == 1);
@@ -125,11 +129,16 @@ TEST_CASE("inert texts: what sympy would do is bounded", "[inert_texts]") {
     for (int i = 0; i < count; ++i) text += (i == 0 ? "" : between) + part(i);
     return text;
   };
-  const auto squares = [&](int i) { return symbol("s") + "*" + symbol("a" + std::to_string(i)) + "-" + symbol("b" + std::to_string(i)); };
-  const auto sum = [&](int count) { return "(" + joined("+", count, [&](int i) { return symbol("a" + std::to_string(i)); }) + ")"; };
+  const auto squares = [&](int i) {
+    return symbol("s") + "*" + symbol("a" + std::to_string(i)) + "-" + symbol("b" + std::to_string(i));
+  };
+  const auto sum = [&](int count) {
+    return "(" + joined("+", count, [&](int i) { return symbol("a" + std::to_string(i)); }) + ")";
+  };
   CHECK_FALSE(problem_of_size_text("Max(" + joined(", ", 3, squares) + ")"));
   CHECK(problem_of_size_text("Max(" + joined(", ", 40, squares) + ")"));
-  CHECK(problem_of_size_text("Max(Max(" + joined(", ", 12, squares) + "), Max(" + joined(", ", 12, squares) + "))"));
+  CHECK(problem_of_size_text("Max(Max(" + joined(", ", 12, squares) + "), Max(" + joined(", ", 12, squares) +
+                             "))"));
   CHECK_FALSE(problem_of_size_text("Abs(" + sum(5) + "**2)"));
   CHECK(problem_of_size_text("Abs(" + sum(30) + "**8 * (1+" + symbol("s") + ")**8)"));
   CHECK_FALSE(problem_of_size_text("PythonMod(" + sum(5) + "**2, " + sum(3) + ")"));
@@ -140,18 +149,21 @@ TEST_CASE("inert texts: what sympy would do is bounded", "[inert_texts]") {
   CHECK(problem_of_size_text("2**(2**" + symbol("s") + ")"));
   // The size after five layers with strides, as torch.export writes it.
   std::string nested = symbol("s");
-  for (int i = 0; i < 5; ++i) nested = "Add(FloorDiv(Add(" + nested + ", Integer(-3)), Integer(2)), Integer(1))";
+  for (int i = 0; i < 5; ++i)
+    nested = "Add(FloorDiv(Add(" + nested + ", Integer(-3)), Integer(2)), Integer(1))";
   CHECK(problem_of_size_text(nested).value_or("") == "");
   CHECK_FALSE(problem_of_size_text("Mul(Integer(3), Max(Integer(1), " + nested + "))"));
 }
 
 TEST_CASE("inert texts: keys of example inputs", "[inert_texts]") {
   const auto dict = [](const std::string& key) {
-    return "\x80\x02}X" + std::string(1, static_cast<char>(key.size())) + std::string(3, '\0') + key + "K\x01s.";
+    return "\x80\x02}X" + std::string(1, static_cast<char>(key.size())) + std::string(3, '\0') + key +
+           "K\x01s.";
   };
   CHECK_FALSE(problem_of_example_inputs(dict("a b")));
   CHECK(problem_of_example_inputs(dict("a'b")));
   CHECK(problem_of_example_inputs(dict("\"+f()+\"")));
-  CHECK(problem_of_example_inputs("\x80\x02}K\x01X\x01" + std::string(3, '\0') + "'\x86K\x01s."));  // {(1, "'"): 1}
+  CHECK(problem_of_example_inputs("\x80\x02}K\x01X\x01" + std::string(3, '\0') +
+                                  "'\x86K\x01s."));  // {(1, "'"): 1}
   CHECK_FALSE(problem_of_example_inputs("\x80\x02}K\x01K\x02s."));
 }

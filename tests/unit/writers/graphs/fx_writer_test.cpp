@@ -410,9 +410,9 @@ TEST_CASE("what labels and prints needs no word", "[fx_writer]") {
   CHECK(contains(source, " = profiler__record_function_exit_default(x)\n"));  // takes an address
   for (const std::string format : {"{0.__class__}", "{0[0]}", "{:99999}", "{"}) {
     CAPTURE(format);
-    const auto printing = source_of(collection_of(
-        module_graph("", "pkg.Net",
-                     "%x = placeholder[x]()\n%a = call_function[higher_order.print](\"" + format + "\", %x)")));
+    const auto printing = source_of(collection_of(module_graph(
+        "", "pkg.Net",
+        "%x = placeholder[x]()\n%a = call_function[higher_order.print](\"" + format + "\", %x)")));
     CHECK(contains(printing, "higher_order_print(\"" + format + "\", x)"));
   }
 }
