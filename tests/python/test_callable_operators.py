@@ -53,14 +53,14 @@ def rebuilt(target: str, args: list, **options):
 def test_every_operator_of_torch_is_decided():
     """By namespace: all of it is refused but what the table has, which is of a few namespaces."""
     spaces = registered()
-    for space in ("inductor", "profiler", "c10d", "_c10d_functional", "symm_mem", "debugprims"):
+    for space in ("inductor", "c10d", "_c10d_functional", "symm_mem", "debugprims"):
         assert spaces[space] and space not in OPERATORS
     for space, names in spaces.items():
         for name in names:
             assert _functions.is_callable(f"{space}.{name}.default") == (name in OPERATORS.get(space, ()))
     assert len(spaces["aten"] - OPERATORS["aten"]) < 100
     known = torch._ops._higher_order_ops
-    assert not {"print", "inline_asm_elementwise", "flat_apply", "aoti_call_delegate"} & OPERATORS["higher_order"]
+    assert not {"inline_asm_elementwise", "flat_apply", "aoti_call_delegate"} & OPERATORS["higher_order"]
     assert len(OPERATORS["higher_order"] & set(known)) > 20
 
 
@@ -79,12 +79,12 @@ def test_every_operator_of_torch_is_decided():
         "inductor.resize_storage_bytes_.default",
         "debugprims.load_tensor.default",
         "mkldnn.data_ptr.default",
-        "profiler._record_function_enter_new.default",
+        "profiler._record_function_enter.default",
+        "profiler._record_function_exit.default",
         "c10d.barrier.default",
         "_c10d_functional.all_reduce.default",
         "symm_mem.memset32_.default",
         "prim.rpc_sync.default",
-        "higher_order.print",
         "higher_order.flat_apply",
         "higher_order.inductor_compiled_code",
     ],
@@ -100,8 +100,19 @@ def test_refused(target):
         other.graph_module(torch.nn.Module())
 
 
+def test_what_labels_and_prints(capsys):
+    for target in ("profiler._record_function_enter_new.default", "profiler._record_function_exit._RecordFunction"):
+        assert _functions.is_callable(target)
+    show = _functions.resolve_function("higher_order.print")
+    show("{0} {{}} {name:>3}", 1, name=2)
+    assert capsys.readouterr().out == "1 {}   2\n"
+    for format in ("{0.__class__}", "{0[0]}", "{:99999}", "{0!r:{1}}", 3, X):
+        with pytest.raises(fxtrace.RebuildError, match="its format"):
+            show(format, 1, 2)
+
+
 def test_a_namespace_of_the_table_gives_nothing_more():
-    for target in ("aten.from_file.default", "higher_order.print", "prim.rpc_sync.default"):
+    for target in ("aten.from_file.default", "higher_order.flat_apply", "prim.rpc_sync.default"):
         with pytest.raises(fxtrace.RebuildError, match="is refused"):
             _functions.resolve_function(target, ["aten", "higher_order", "prim", "torch", "builtins"])
     with pytest.raises(fxtrace.RebuildError, match="is refused"):

@@ -25,7 +25,7 @@ def save(path, model, args, **options):
 
 def graph_module(program, path, *options):
     collection = program.trace(path, *options)
-    libraries = ["fxtrace_test", "higher_order.print"]
+    libraries = ["fxtrace_test"]
     return fxtrace.Collection.from_json(collection, path).graph_module(libraries=libraries), collection["graphs"][0]
 
 

@@ -379,7 +379,7 @@ def test_methods_beside_forward_are_called(program, tmp_path):
         {"op": "call_function", "target": "aten.set_data.default", "args": [{"node": "x"}, {"node": "x"}]},
         {"op": "call_function", "target": "inductor._reinterpret_tensor.default", "args": [{"node": "x"}, [2048], [1], -1024]},
         {"op": "call_function", "target": "debugprims.load_tensor.default", "args": ["hit", [2], [1]]},
-        {"op": "call_function", "target": "profiler._record_function_enter_new.default", "args": ["a"]},
+        {"op": "call_function", "target": "profiler._record_function_exit.default", "args": [{"node": "x"}]},
         {"op": "call_function", "target": "c10d.barrier.default", "args": [None, [0], 1]},
         {"op": "call_function", "target": "higher_order.print", "args": ["{0.backward.__globals__}", {"node": "x"}]},
         {"op": "call_function", "target": "higher_order.flat_apply", "args": [{"node": "x"}]},

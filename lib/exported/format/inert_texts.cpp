@@ -302,16 +302,25 @@ class TextCheck {
 
   // Checks the format of a node that prints: its fields could look up attributes.
   void print(const JsonValue& node) {
-    if (!node.at("target").is_string() || node.at("target").string() != "torch.ops.higher_order.print")
-      return;
-    for (const JsonValue input : node.at("inputs").items()) {
-      const auto argument = input.find("arg");
-      const auto format = argument && argument->is_object() ? argument->find("as_string") : std::nullopt;
-      if (!format || !format->is_string() || !is_plain_format(format->string()))
-        fault("torch.ops.higher_order.print",
-              {"it prints by a format that is not a text whose fields are its arguments alone"});
-      return;
+    constexpr std::string_view kPrint = "torch.ops.higher_order.print";
+    const JsonValue target = node.at("target"), inputs = node.at("inputs");
+    bool is_format = target.is_string() && target.string() == kPrint;  // whether the next input has to be one
+    bool is_plain = !is_format;
+    if (!inputs.is_array()) return;
+    for (const JsonValue input : inputs.items()) {
+      const auto argument = input.is_object() ? input.find("arg") : std::nullopt;
+      const auto text_of = [&](std::string_view field) -> std::optional<std::string_view> {
+        const auto value = argument && argument->is_object() ? argument->find(field) : std::nullopt;
+        if (!value || !value->is_string()) return std::nullopt;
+        return value->string();
+      };
+      const auto text = text_of("as_string");
+      if (is_format) is_plain = text && is_plain_format(*text);
+      is_format = text_of("as_operator") == kPrint;  // with_effects(token, print, format, ...)
+      if (is_format) is_plain = false;
     }
+    if (!is_plain)
+      fault(kPrint, {"it prints by a format that is not a text whose fields are its arguments alone"});
   }
 
   void fault(std::string_view text, Problem problem) {

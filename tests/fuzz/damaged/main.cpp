@@ -1,6 +1,7 @@
 // Traces archives whose code texts, pickles and JSON are damaged, with sanitizers (scripts/damage).
 //
 //   damaged_files --models FOLDER [--files N] [--seconds N] [--seed N] [--findings FOLDER]
+//   damaged_files --read FOLDER [--findings FOLDER]     reads the files of the folder as they are
 //
 // Every archive of the folder is damaged in turn: one record is cut, blanked or doubled, its lines are moved
 // in or out, or one token of it is dropped, doubled, exchanged with its neighbour or replaced by another
@@ -9,15 +10,16 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdlib>
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <map>
-#include <optional>
+#include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -145,12 +147,18 @@ struct Model {
   std::vector<std::size_t> texts;  // of code, pickles and JSON
 };
 
-std::vector<Model> read_models(const std::string& folder) {
+std::vector<std::filesystem::path> files_in(const std::string& folder) {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) paths.push_back(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.is_regular_file()) paths.push_back(entry.path());
+  }
   std::ranges::sort(paths);
+  return paths;
+}
+
+std::vector<Model> read_models(const std::string& folder) {
   std::vector<Model> models;
-  for (const auto& path : paths) {
+  for (const auto& path : files_in(folder)) {
     if (path.extension() != ".pt" && path.extension() != ".pt2") continue;
     const ModelFile file(path.string());
     if (!ZipArchive::has_end_record(file)) continue;
@@ -194,6 +202,37 @@ void read(std::string_view bytes) {
   });
 }
 
+// Reads files one by one; what ends otherwise than with an Error about the input is left in a folder.
+class Reading {
+ public:
+  explicit Reading(std::filesystem::path findings) : findings_(std::move(findings)) {
+    std::filesystem::create_directories(findings_);
+  }
+
+  void file(const std::string& label, const std::string& bytes) {
+    std::ofstream(findings_ / "last_file", std::ios::binary) << label << "\n"
+                                                             << bytes;  // for a sanitizer's report
+    ++count_;
+    try {
+      read(bytes);
+    } catch (const std::exception& error) {
+      std::cout << label << ": " << error.what() << "\n";
+      std::ofstream(findings_ / ("file_" + std::to_string(count_) + ".pt"), std::ios::binary) << bytes;
+      ++found_;
+    }
+  }
+
+  // Returns the exit code.
+  int end(const std::string& counts) const {
+    std::cout << count_ << " files" << counts << ": " << found_ << " findings\n";
+    return found_ == 0 && count_ > 0 ? 0 : 1;
+  }
+
+ private:
+  std::filesystem::path findings_;
+  std::uint64_t count_ = 0, found_ = 0;
+};
+
 int run(const std::vector<std::string>& arguments) {
   std::map<std::string, std::string> given;
   for (std::size_t i = 0; i + 1 < arguments.size(); i += 2) given[arguments[i]] = arguments[i + 1];
@@ -202,37 +241,33 @@ int run(const std::vector<std::string>& arguments) {
   };
   const std::uint64_t seed = number("--seed", 1), most = number("--files", UINT64_MAX);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(number("--seconds", 100'000));
+  Reading reading(given.contains("--findings") ? given["--findings"] : "findings");
+  if (given.contains("--read")) {
+    for (const auto& path : files_in(given["--read"])) {
+      std::ifstream in(path, std::ios::binary);
+      reading.file(path.filename().string(), {std::istreambuf_iterator<char>(in), {}});
+    }
+    return reading.end("");
+  }
   const std::vector<Model> models = read_models(given.at("--models"));
   if (models.empty()) throw std::invalid_argument("there is no archive in " + given.at("--models"));
-  const std::filesystem::path folder = given.contains("--findings") ? given["--findings"] : "findings";
   std::map<std::string, std::uint64_t> counts;
-  std::uint64_t drawn = 0, found = 0;
-  for (; drawn < most && std::chrono::steady_clock::now() < end; ++drawn) {
+  for (std::uint64_t drawn = 0; drawn < most && std::chrono::steady_clock::now() < end; ++drawn) {
     Chance chance(seed * 1'000'003 + drawn);
     const Model& model = models[drawn % models.size()];
     const auto damage = static_cast<Damage>((drawn / models.size()) % kDamages.size());
+    const std::string what = kDamages[static_cast<std::size_t>(damage)];
     Records records = model.records;
     auto& [name, text] = records[model.texts[chance.below(model.texts.size())]];
-    const std::string label = model.name + " " + name + " " + kDamages[static_cast<std::size_t>(damage)] +
-                              " (" + std::to_string(seed) + ", " + std::to_string(drawn) + ")";
     text = damaged(text, damage, chance);
-    const std::string bytes = stored_zip(records);
-    std::filesystem::create_directories(folder);
-    const auto path = folder / "last_file";  // a report of a sanitizer ends the process
-    std::ofstream(path, std::ios::binary) << label << "\n" << bytes;
-    try {
-      read(bytes);
-    } catch (const std::exception& error) {
-      ++found;
-      std::cout << label << ": " << error.what() << "\n";
-      std::ofstream(folder / ("file_" + std::to_string(drawn) + ".pt"), std::ios::binary) << bytes;
-    }
-    ++counts[kDamages[static_cast<std::size_t>(damage)]];
+    reading.file(model.name + " " + name + " " + what + " (" + std::to_string(seed) + ", " +
+                     std::to_string(drawn) + ")",
+                 stored_zip(records));
+    ++counts[what];
   }
-  std::cout << drawn << " files";
-  for (const auto& [damage, count] : counts) std::cout << ", " << count << " " << damage;
-  std::cout << ": " << found << " findings\n";
-  return found == 0 && drawn > 0 ? 0 : 1;
+  std::string text;
+  for (const auto& [damage, count] : counts) text += ", " + std::to_string(count) + " " + damage;
+  return reading.end(text);
 }
 
 }  // namespace

@@ -120,6 +120,15 @@ TEST_CASE("inert texts: a fault says where it is", "[inert_texts]") {
   };
   CHECK(printing("x is {0} {name} {{}}").empty());
   CHECK(printing("{0.__class__}").size() == 1);
+  const auto as_argument = [](const std::string& rest) {
+    return places_in(
+        R"({"nodes": [{"target": "torch.ops.higher_order.with_effects", "inputs": [{"name": "", "arg": {"as_operator":
+        "torch.ops.higher_order.print"}})" +
+        rest + "]}]}");
+  };
+  CHECK(as_argument(R"(, {"name": "", "arg": {"as_string": "{x}"}})").empty());
+  CHECK(as_argument(R"(, {"name": "", "arg": {"as_string": "{x.y}"}})").size() == 1);
+  CHECK(as_argument("").size() == 1);
 }
 
 TEST_CASE("inert texts: what sympy would do is bounded", "[inert_texts]") {
