@@ -299,7 +299,7 @@ class Scan {
       return add(
           SecurityKind::kCode, record.substr(0, archive.prefix.size() + archive.place.folder.size() + end),
           "",
-          "a part of a compiled model, which torch compiles, loads and runs");  // one offence for all of them
+          "a compiled model, which torch compiles, loads and runs");  // one offence for all of them
     }
     const auto payload = archive.payloads.find(entry.name);
     Reader reader = reader_of(archive, entry);

@@ -179,8 +179,8 @@ TEST_CASE("security: trees of arguments import nothing", "[security]") {
 TEST_CASE("security: what calls allocate is bounded by the file", "[security]") {
   const std::string count("\x8a\x05\x00\xbc\xa0\x65\x01", 7);  // LONG1 6000000000
   const std::string bytearray = "cbuiltins\nbytearray\n", proto("\x80\x02", 2), proto4("\x80\x04", 2);
-  const std::string untyped = "ctorch.storage\nUntypedStorage\n";
-  for (const std::string& pickle : {
+  const std::string zero(1, '\0'), untyped = "ctorch.storage\nUntypedStorage\n";
+  for (const std::string& pickle : std::vector<std::string>{
            proto + bytearray + count + "\x85R.",                                                 // REDUCE
            proto + "(" + bytearray + count + "o.",                                               // OBJ
            "(L6000000000L\nibuiltins\nbytearray\n.",                                             // INST
@@ -193,7 +193,8 @@ TEST_CASE("security: what calls allocate is bounded by the file", "[security]") 
            proto + "(" + untyped + count + "o.",
            proto + untyped + ")R" + count + "b.",  // BUILD
            proto + "ctorch\nFloatTensor\n)R(" + count + "tb.",
-           proto + "ctorch._utils\n_rebuild_tensor_v2\n(" + untyped + ")RK\x00(" + count + "t(K\x01t\x89NtR.",
+           proto + "ctorch._utils\n_rebuild_tensor_v2\n(" + untyped + ")RK" + zero + "(" + count +
+               "t(K\x01t\x89NtR.",
        }) {
     CAPTURE(pickle);
     CHECK(found_in(pickle).size() == 1);
@@ -204,9 +205,9 @@ TEST_CASE("security: what calls allocate is bounded by the file", "[security]") 
                  "latin-1\x86R.")
             .empty());
   // One text of 60 KB, of which forty calls each make a copy.
-  std::string copies = proto + "c__builtin__\nset\nq\x00";
+  std::string copies = proto + "c__builtin__\nset\nq" + zero;
   copies += "X" + std::string("\x60\xea\0\0", 4) + std::string(60'000, 'a') + "q\x01";
-  for (int i = 0; i < 40; ++i) copies += "h" + std::string(1, '\0') + "h\x01\x85R";
+  for (int i = 0; i < 40; ++i) copies += "h" + zero + "h\x01\x85R";
   CHECK(found_in(copies + ".") == Lines{"pickle : its pickle copies its values again and again"});
 }
 
@@ -218,7 +219,7 @@ TEST_CASE("security: storages are records of exactly their names", "[security]")
     pickle += std::string(1, static_cast<char>(key.size())) + std::string(3, '\0') + key + "X\x03" +
               std::string(3, '\0');
     pickle += "cpuK\x04tQK";
-    pickle += std::string(1, '\0') + "K\x04\x85K\x01\x85\x89ccollections\nOrderedDict\n)RtR.";
+    pickle += std::string(1, '\0') + "K\x04\x85K\x01\x85\x89" + "ccollections\nOrderedDict\n)RtR.";
     return fuzz::stored_zip({{"a/data.pkl", pickle}, {"a/data/" + record, std::string(16, '\0')}});
   };
   CHECK(found_in(saved("0", "0")).empty());
@@ -231,9 +232,9 @@ TEST_CASE("security: storages are records of exactly their names", "[security]")
     CHECK_FALSE(found_in(saved(key, record)).empty());
   }
   // A storage whose record is a part of a compiled model.
-  CHECK(found_in(saved("aotinductor/m/a.cpp", "aotinductor/m/a.cpp"))
-            .front()
-            .starts_with("code a/data/aotinductor/m/: "));
+  const Lines compiled = found_in(saved("aotinductor/m/a.cpp", "aotinductor/m/a.cpp"));
+  CHECK(std::ranges::any_of(
+      compiled, [](const std::string& line) { return line.starts_with("code a/data/aotinductor/m/: "); }));
 }
 
 TEST_CASE("security: parts of compiled models are known by their names", "[security]") {

@@ -33,7 +33,8 @@ std::string placed(const TextPlace& place, const std::string& value) {
   } else if (place.is_key) {
     inner = "{" + value + ": {}}";
   }
-  const std::string object = "{\"" + field + "\": " + inner + "}";
+  std::string object = "{\"" + field + "\": " + inner + "}";
+  if (within == "config") object = "{\"weight\": " + object + "}";  // its fields are names of tensors
   return within.empty() ? object : "{\"" + within + "\": " + object + "}";
 }
 
@@ -44,32 +45,42 @@ struct Texts {
 
 const std::vector<Texts>& texts() {
   static const std::vector<Texts> all = {
-      {InertText::kSize, {R"("Add(Symbol('s0', integer=True), Integer(1))")", R"("s0*2")"}, {R"("__import__('os')")", R"("9**9**9")"}},
-      {InertText::kGuard, {R"("L['x'].size()[0] >= 2")"}, {R"("os.system('x')")", R"("1 == 1 or L[\"+f()+\"] == 1")"}},
+      {InertText::kSize,
+       {R"_("Add(Symbol('s0', integer=True), Integer(1))")_", R"_("s0*2")_"},
+       {R"_("__import__('os')")_", R"_("9**9**9")_"}},
+      {InertText::kGuard,
+       {R"_("L['x'].size()[0] >= 2")_"},
+       {R"_("os.system('x')")_", R"_("1 == 1 or L[\"+f()+\"] == 1")_"}},
       {InertText::kArguments,
-       {R"("[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": []}]")"},
-       {R"("[1, {\"type\": \"builtins.dict\", \"context\": \"[\\\"a'b\\\"]\", \"children_spec\": []}]")"}},
+       {R"_("[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": []}]")_"},
+       {R"_("[1, {\"type\": \"builtins.dict\", \"context\": \"[\\\"a'b\\\"]\", \"children_spec\": []}]")_"}},
       {InertText::kResult,
-       {R"("[1, {\"type\": null, \"context\": null, \"children_spec\": []}]")"},
-       {R"("[1, {\"type\": \"x\", \"context\": \"[{\\\"__enum__\\\": true}]\", \"children_spec\": []}]")"}},
+       {R"_("[1, {\"type\": null, \"context\": null, \"children_spec\": []}]")_"},
+       {R"_("[1, {\"type\": \"x\", \"context\": \"[{\\\"__enum__\\\": true}]\", \"children_spec\": []}]")_"}},
       {InertText::kTarget,
-       {R"("torch.ops.aten.add.Tensor")", R"("_operator.mul")", R"("torch.ops.aten.__and__.Tensor")", R"("torch.ops.mylib.nms.default")"},
-       {R"("torch.os.system")", R"("torch.ops.import_module.x")", R"("torch.ops.import_module.__func__")",
-        R"("torch.ops.load_library.y.z")", R"("torch.ops.loaded_libraries.add")", R"("torch.ops.aten.__func__")",
-        R"("torch.ops.aten.add.__class__")", R"("torch.ops.aten.add.op")", R"("torch.ops.aten.name")", R"("torch.ops.aten")",
-        R"("_operator.methodcaller")"}},
-      {InertText::kIdentifier, {R"("x_1")", R"("")", R"("größe")"}, {R"("x, y")", R"("1x")", R"("x\n")"}},
-      {InertText::kPlain, {R"("a.b-0 {c}")"}, {R"("a'b")", R"("a\"b")", R"("a\\")", R"("a\nb")"}},
+       {R"_("torch.ops.aten.add.Tensor")_", R"_("_operator.mul")_", R"_("torch.ops.aten.__and__.Tensor")_",
+        R"_("torch.ops.mylib.nms.default")_"},
+       {R"_("torch.os.system")_", R"_("torch.ops.import_module.x")_",
+        R"_("torch.ops.import_module.__func__")_", R"_("torch.ops.load_library.y.z")_",
+        R"_("torch.ops.loaded_libraries.add")_", R"_("torch.ops.aten.__func__")_",
+        R"_("torch.ops.aten.add.__class__")_", R"_("torch.ops.aten.add.op")_", R"_("torch.ops.aten.name")_",
+        R"_("torch.ops.aten")_", R"_("_operator.methodcaller")_"}},
+      {InertText::kIdentifier,
+       {R"_("x_1")_", R"_("")_", R"_("größe")_"},
+       {R"_("x, y")_", R"_("1x")_", R"_("x\n")_"}},
+      {InertText::kPlain, {R"_("a.b-0 {c}")_"}, {R"_("a'b")_", R"_("a\"b")_", R"_("a\\")_", R"_("a\nb")_"}},
       {InertText::kModules,
-       {R"("L__self___a,a,torch.nn.Linear;b,L['self'].a.b,X")"}, {R"("k,a\"b,T")", R"("k,a,T;k,a\\,T")"}},
-      {InertText::kFunctions, {R"("a,torch.nn.functional.relu;b,<class>")"}, {R"("a,torch.x()")"}},
+       {R"_("L__self___a,a,torch.nn.Linear;b,L['self'].a.b,X")_"},
+       {R"_("k,a\"b,T")_", R"_("k,a,T;k,a\\,T")_"}},
+      {InertText::kFunctions, {R"_("a,torch.nn.functional.relu;b,<class>")_"}, {R"_("a,torch.x()")_"}},
       {InertText::kComment,
-       {R"("File \"x.py\", line 3")"}, {R"("a \"\"\" b")", R"("[\"\\\"\\\"\\\"\"]")"}},
-      {InertText::kRecord, {R"("weight_0")"}, {R"("../weight_0")", R"("a\\b")"}},
-      {InertText::kSymbol, {R"("s77")", R"("u12")"}, {R"("u99999999")", R"("f(s0)")"}},
-      {InertText::kInteger, {"3", "null"}, {R"("3")"}},
-      {InertText::kBoolean, {"true", "null"}, {R"("true")"}},
-      {InertText::kReal, {"1.5", R"("NaN")", R"("-Infinity")"}, {R"("1.5")"}},
+       {R"_("File \"x.py\", line 3")_"},
+       {R"_("a \"\"\" b")_", R"_("[\"\\\"\\\"\\\"\"]")_"}},
+      {InertText::kRecord, {R"_("weight_0")_"}, {R"_("../weight_0")_", R"_("a\\b")_"}},
+      {InertText::kSymbol, {R"_("s77")_", R"_("u12")_"}, {R"_("u99999999")_", R"_("f(s0)")_"}},
+      {InertText::kInteger, {"3", "null"}, {R"_("3")_"}},
+      {InertText::kBoolean, {"true", "null"}, {R"_("true")_"}},
+      {InertText::kReal, {"1.5", R"_("NaN")_", R"_("-Infinity")_"}, {R"_("1.5")_"}},
   };
   return all;
 }
