@@ -167,7 +167,8 @@ def test_collections(program, tmp_path):
     saved = tmp_path / "saved.json"
     saved.write_bytes(program.stdout("trace", str(SAMPLES / "exported_dimensions.pt2"), "--dim", "s19=8..16"))
     run(program, saved, code=0)  # the default leaves --security out
-    run(program, saved, "--security", code=2)
+    run(program, saved, "--security", code=0)  # it is JSON
+    run(program, saved, "--program", code=2)
     # The ranges of the trace are those of the collection.
     run(program, saved, "--max-macs=256", code=0)
     assert "up to 256" in report(program, saved, "--max-macs=255")["offences"][0]["message"]

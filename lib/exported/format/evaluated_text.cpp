@@ -231,7 +231,7 @@ class Reading {
         continue;
       }
       each.push_back(read(parts[i]));
-      sum = sum && each.back() ? std::optional(*sum + *each.back() + 1) : std::nullopt;
+      sum = sum && each.back() ? std::optional(*sum + *each.back() + (name == "Mul" ? 0 : 1)) : std::nullopt;
     }
     const bool is_power = name == "Pow" || name == "PowByNatural" || name == "FloatPow";
     if (is_power && each.size() == 2) return power(parts[1], each[0], each[1]);

@@ -173,6 +173,8 @@ TEST_CASE("inert texts: what sympy would do is bounded", "[inert_texts]") {
     nested = "Add(FloorDiv(Add(" + nested + ", Integer(-3)), Integer(2)), Integer(1))";
   CHECK(problem_of_size_text(nested).value_or("") == "");
   CHECK_FALSE(problem_of_size_text("Mul(Integer(3), Max(Integer(1), " + nested + "))"));
+  CHECK_FALSE(problem_of_size_text("FloatPow(ToFloat(" + symbol("s") +
+                                   "), Mul(Integer(-1), Float('0.25', precision=53)))"));
 }
 
 TEST_CASE("inert texts: keys of example inputs", "[inert_texts]") {
