@@ -296,10 +296,9 @@ class Scan {
       return add(SecurityKind::kCode, record, code, "machine code: " + code);
     const auto whole = [&](std::size_t most) { return archive.zip->read(entry, most); };
     if (const std::size_t end = security::end_of_compiled_model(name_in(archive, entry)); end != 0) {
-      return add(
-          SecurityKind::kCode, record.substr(0, archive.prefix.size() + archive.place.folder.size() + end),
-          "",
-          "a compiled model, which torch compiles, loads and runs");  // one offence for all of them
+      return add(SecurityKind::kCode,
+                 record.substr(0, archive.prefix.size() + archive.place.folder.size() + end), "",
+                 "a compiled model, which torch compiles, loads and runs");  // one offence for all of them
     }
     const auto payload = archive.payloads.find(entry.name);
     Reader reader = reader_of(archive, entry);
