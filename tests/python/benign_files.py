@@ -359,7 +359,7 @@ class State(nn.Module):
 
 class Options(nn.Module):
     def forward(self, x: Tensor, more: dict[str, Tensor], *rest: Tensor, mode: str = "none", count: int = 1, flag: bool = True) -> dict[str, Any]:
-        total = x.sum(0) + more["a"].sum() + more["it's"].sum()
+        total = x.sum(0) + more["a"].sum() + more["a b"].sum()
         for each in rest:
             total = total + each.sum()
         return {"total": total * count if mode == "none" and flag else total, "parts": (x, [count, None])}
@@ -436,7 +436,7 @@ def exported() -> Iterator[File]:
     yield "conditional.pt2", export_saved(export(Conditional(), row))
     yield (
         "options.pt2",
-        export_saved(export(Options(), (torch.ones(2), {"a": torch.ones(3), "it's": torch.ones(1)}, torch.ones(2)), {"mode": "none", "count": 3})),
+        export_saved(export(Options(), (torch.ones(2), {"a": torch.ones(3), "a b": torch.ones(1)}, torch.ones(2)), {"mode": "none", "count": 3})),
     )
     yield "extra_files.pt2", export_saved(export(nn.ReLU(), row), extra_files={"labels.txt": "cat\ndog\n", "config.json": '{"a": 1}'})
     yield "training.pt2", export_saved(torch.export.export(nn.BatchNorm1d(4).train(), row))
