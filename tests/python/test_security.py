@@ -363,7 +363,8 @@ def test_planted_programs_do_not_pass(program, tmp_path, sample):
     assert passes(program, tmp_path, files) == []
 
 
-def test_configurations_do_not_pass(program, tmp_path):
+def configurations() -> dict[str, bytes]:
+    """Programs whose configurations have torch read what it should not, or that have more records than they name."""
     records = records_of(SAMPLES / "nested_exported.pt2")
     folder = next(iter(records)).split("/")[0]
     config = next(each for each in records if each.endswith("_weights_config.json"))
@@ -390,7 +391,11 @@ def test_configurations_do_not_pass(program, tmp_path):
         files[f"constant {path}"] = zipped({**records, constants: json.dumps({"config": {"c": entry}}).encode(), f"{folder}/data/constants/{path}": call})
     for each in ("a.wrapper.cpp", "a.json", "x_compile_flags.json", "w.so", "notes.txt", "weights.o"):
         files[f"compiled {each}"] = zipped({**records, f"{folder}/data/aotinductor/model/{each}": b"int main() {}"})
-    assert passes(program, tmp_path, files) == []
+    return files
+
+
+def test_configurations_do_not_pass(program, tmp_path):
+    assert passes(program, tmp_path, configurations()) == []
 
 
 # --- the code of TorchScript ---
