@@ -19,6 +19,7 @@ struct ElementType {
   std::string_view dtype;    // "float32"
   std::uint64_t bytes = 0;   // of an element, or of the elements that are packed into one
   bool is_later = false;     // LibTorch's pickler names the storage class, torch.save does not
+  std::int64_t packed = 1;   // elements that are packed into one
 };
 // Returns null for other names.
 const ElementType* find_element_type(std::string_view dtype);

@@ -356,8 +356,11 @@ class Following : PickleMachine::PickleWatcher {
       if (__builtin_mul_overflow(count, size, &count)) count = INT64_MAX;
     }
     std::int64_t bytes = 0;
-    fits = fits && !__builtin_add_overflow(last, 1, &last) &&
-           !__builtin_mul_overflow(last, static_cast<std::int64_t>(type->bytes), &bytes);
+    fits = fits && !__builtin_add_overflow(last, 1, &last);
+    if (fits && last % type->packed != 0)
+      fits = !__builtin_add_overflow(last, type->packed - last % type->packed, &last);
+    fits =
+        fits && !__builtin_mul_overflow(last / type->packed, static_cast<std::int64_t>(type->bytes), &bytes);
     const auto known = storages_.find(made->storage);
     const std::uint64_t has = known == storages_.end() ? 0 : known->second;
     if (!fits || (!is_meta && !is_empty && static_cast<std::uint64_t>(bytes) > has))
@@ -446,13 +449,25 @@ bool is_harmless_global(std::string_view name, Unpickler unpickler) {
   static const std::unordered_set<std::string_view> jagged = words_of(
       "torch._dynamo.decorators._DimRange torch.nested._internal.nested_tensor.NestedTensor "
       "torch.nested._internal.nested_tensor._rebuild_njt");
+  // The metadata of a distributed checkpoint, which its reader unpickles: data classes, and the path of a
+  // file.
+  static const std::unordered_set<std::string_view> checkpoint = words_of(
+      "pathlib.PosixPath pathlib.PurePosixPath pathlib.PureWindowsPath pathlib.WindowsPath "
+      "torch.distributed.checkpoint.filesystem._StorageInfo "
+      "torch.distributed.checkpoint.metadata.BytesStorageMetadata "
+      "torch.distributed.checkpoint.metadata.ChunkStorageMetadata torch.distributed.checkpoint.metadata.Metadata "
+      "torch.distributed.checkpoint.metadata.MetadataIndex torch.distributed.checkpoint.metadata.StorageMeta "
+      "torch.distributed.checkpoint.metadata.TensorProperties "
+      "torch.distributed.checkpoint.metadata.TensorStorageMetadata "
+      "torch.distributed.checkpoint.metadata._MEM_FORMAT_ENCODING");
   // Functions that LibTorch's pickler writes in addition; in Python they only return their argument.
   static const std::unordered_set<std::string_view> typed = words_of(
       "torch.jit._pickle.build_boollist torch.jit._pickle.build_doublelist torch.jit._pickle.build_intlist "
       "torch.jit._pickle.build_tensorlist torch.jit._pickle.restore_type_tag");
   static const std::unordered_set<std::string_view> own =
       words_of("__main__.IntList torch._utils._rebuild_sparse_csr_tensor");
-  if (known.contains(name) || typed.contains(name) || jagged.contains(name)) return true;
+  if (known.contains(name) || typed.contains(name) || jagged.contains(name) || checkpoint.contains(name))
+    return true;
   const ElementType* element = element_of(name, "Storage");
   if (element == nullptr) element = element_of(name, "Tensor");
   if (element != nullptr && !element->is_later) return true;

@@ -171,7 +171,9 @@ class Scan {
       return add(SecurityKind::kUnknown, record, "",
                  "it is a tar archive, whose content torch.load unpickles and this scan does not check");
     }
-    if (starts_as_pickle(bytes)) return security::check_pickle_file(bytes, size, tell);
+    // The length at the beginning of a safetensors file may look like a pickle's first opcode.
+    if (starts_as_pickle(bytes) && !is_safetensors(bytes, size))
+      return security::check_pickle_file(bytes, size, tell);
     Told told;
     if (security::check_as_pickle(bytes, size, true, told.teller()))
       return security::check_pickle_file(bytes, size, tell);
