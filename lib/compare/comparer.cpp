@@ -36,7 +36,7 @@ std::size_t bytes_of(const Difference& difference) {
     bytes += text->size();
   for (const auto* text : {&difference.before, &difference.after, &difference.within})
     bytes += *text ? (*text)->size() : 0;
-  for (const std::string& user : difference.users) bytes += sizeof user + user.size();
+  for (const std::string& user : difference.users) bytes += sizeof(std::string) + user.size();
   return bytes;
 }
 
