@@ -223,16 +223,14 @@ int run_verify(const VerifyArguments& arguments, Console& console) {
     throw usage_error("options of a trace do not apply with --collection, which says how it was traced");
   if (arguments.against && (arguments.collection || arguments.options.profiles))
     throw usage_error("--against cannot be combined with --collection or --profile");
-  const InputFile input(arguments.model, console, arguments.isolation.seconds());
+  const std::uint64_t seconds = arguments.isolation.seconds();  // to wait for a named pipe
+  const InputFile input(arguments.model, console, seconds);
   Files files;
   std::vector<const InputFile*> others;
-  if (arguments.against)
-    others.push_back(&files.against.emplace(*arguments.against, console, arguments.isolation.seconds()));
+  if (arguments.against) others.push_back(&files.against.emplace(*arguments.against, console, seconds));
   if (arguments.collection)
-    others.push_back(
-        &files.collection.emplace(*arguments.collection, console, arguments.isolation.seconds()));
-  for (const std::string& name : arguments.inputs)
-    files.inputs.emplace_back(name, console, arguments.isolation.seconds());
+    others.push_back(&files.collection.emplace(*arguments.collection, console, seconds));
+  for (const std::string& name : arguments.inputs) files.inputs.emplace_back(name, console, seconds);
   for (const InputFile& file : files.inputs) others.push_back(&file);
   Output output(arguments.answer.output(), input, console);
   const TextLayout layout = arguments.answer.layout(console);

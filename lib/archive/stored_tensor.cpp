@@ -92,7 +92,20 @@ const ElementType* find_storage_type(std::string_view name) {
   return nullptr;
 }
 
-// Returns the tensor without its name; nothing for other values.
+std::optional<std::int64_t> find_reach(std::int64_t offset, std::span<const std::int64_t> sizes,
+                                       std::span<const std::int64_t> strides) {
+  if (offset < 0) return std::nullopt;
+  std::int64_t end = offset;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    std::int64_t step = 0;
+    if (sizes[i] < 0 || strides[i] < 0) return std::nullopt;
+    if (sizes[i] != 0 &&
+        (__builtin_mul_overflow(sizes[i] - 1, strides[i], &step) || __builtin_add_overflow(end, step, &end)))
+      return std::nullopt;
+  }
+  return __builtin_add_overflow(end, 1, &end) ? std::nullopt : std::optional(end);
+}
+
 std::optional<StoredTensor> PickledTensors::find_tensor(Id id, int wrappers) const {
   if (machine_.value(id).kind != PickleKind::kCall) return std::nullopt;
   return find_made(machine_.parts(id)[0], machine_.parts(id)[1], wrappers);
@@ -102,7 +115,6 @@ bool PickledTensors::is_util(Id callable, std::string_view name) const {
   return machine_.is_global(callable, "torch._utils", name);
 }
 
-// Returns the tensor that a function makes from a tuple of arguments.
 std::optional<StoredTensor> PickledTensors::find_made(Id function, Id tuple, int wrappers) const {
   if (machine_.value(tuple).kind != PickleKind::kTuple) return std::nullopt;
   const auto arguments = machine_.parts(tuple);

@@ -43,6 +43,12 @@ struct StoredTensor {
   std::vector<StoredTensor> parts = {};
 };
 
+// Returns how many elements of its storage reach to the last one of a tensor, of an empty one as far as its
+// other sizes go; nothing if the offset, a size or a stride is negative, or the number has no 64 bits.  There
+// are as many sizes as strides.
+std::optional<std::int64_t> find_reach(std::int64_t offset, std::span<const std::int64_t> sizes,
+                                       std::span<const std::int64_t> strides);
+
 // The tensors among the values of a pickle.
 class PickledTensors {
  public:

@@ -11,6 +11,7 @@
 
 #include "archive/pickle_machine.h"
 #include "archive/stored_tensor.h"
+#include "support/saturated.h"
 #include "support/text/identifier.h"
 #include "support/text/words.h"
 
@@ -24,10 +25,6 @@ using PickleKind = PickleMachine::Kind;
 constexpr std::size_t kMaxGlobal = 200;  // bytes of a module or name that a message repeats
 constexpr std::string_view kRebuildJagged = "torch.nested._internal.nested_tensor._rebuild_njt";
 constexpr std::string_view kLegacyMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv;
-
-bool is_dotted(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return is_word(c) || c == '.'; });
-}
 
 // Returns the element type of a class: that of torch.FloatStorage and torch.cuda.sparse.FloatTensor; null for
 // another name.
@@ -63,7 +60,7 @@ class Following : PickleMachine::PickleWatcher {
     end_ = machine_.run(PickleMachine::kMaxOpcodes);
     constexpr std::uint64_t kFree = 1'000'000;
     std::uint64_t most = machine_.position() - std::min(start, machine_.position()) + kFree;
-    for (const auto& [key, own] : storages_) most = saturated_sum(most, own);
+    for (const auto& [key, own] : storages_) add_saturated(most, own);
     if (copied_ > most) oddities_.insert("copies its values again and again");
   }
   Following(const Following&) = delete;
@@ -123,13 +120,10 @@ class Following : PickleMachine::PickleWatcher {
   bool is_kind(Id value, PickleKind kind) const { return machine_.value(value).kind == kind; }
   void odd(std::string what) { oddities_.insert(std::move(what)); }
 
-  static std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b) {
-    return __builtin_add_overflow(a, b, &a) ? UINT64_MAX : a;
-  }
-  void copies(std::uint64_t bytes) { copied_ = saturated_sum(copied_, bytes); }
   // Counts a value of which a call makes a copy, item by item.
   void copies_value(Id value) {
-    copies(machine_.value(value).text.size() + machine_.parts(value).size() + machine_.items(value).size());
+    add_saturated(copied_, machine_.value(value).text.size() + machine_.parts(value).size() +
+                               machine_.items(value).size());
   }
 
   void on_call(Id callable, Id arguments, Id keywords) override {
@@ -144,12 +138,11 @@ class Following : PickleMachine::PickleWatcher {
       if (!function.starts_with("__torch__.")) odd("calls " + function + " with computed arguments");
       return;
     }
-    call(callable, arguments);
+    call(function, callable, arguments);
   }
 
   // Checks what a function makes of a tuple of arguments; the next value is the result.
-  void call(Id callable, Id arguments) {
-    const std::string function = name(callable);
+  void call(const std::string& function, Id callable, Id arguments) {
     const auto parts = machine_.parts(arguments);
     const auto result = static_cast<Id>(machine_.value_count());
     if (is_tensor_class(function)) {
@@ -164,20 +157,21 @@ class Following : PickleMachine::PickleWatcher {
                function == "torch._utils._rebuild_sparse_csr_tensor") {
       sparse_tensor(parts);
     } else if (function == "torch._utils._rebuild_nested_tensor") {
-      add_sparse(SparseLayout::kNested, {}, parts.size() == 4 ? parts.subspan(1) : parts,
-                 parts.empty() ? 0 : parts[0], 3);
+      if (parts.size() == 4)
+        add_sparse(SparseLayout::kNested, {}, parts.subspan(1), parts[0]);
+      else
+        odd_parts();
     } else if (function == kRebuildJagged) {
       jagged(parts);
     } else if (function == "torch._utils._rebuild_device_tensor_from_cpu_tensor") {
       const auto made = parts.empty() ? made_.end() : made_.find(parts[0]);
-      made == made_.end() ? odd("copies a value that is not a tensor") : copies(made->second.dense);
+      if (made == made_.end()) return odd("copies a value that is not a tensor");
+      add_saturated(copied_, made->second.dense);
     } else if (function == "torch._utils._rebuild_parameter" ||
                function == "torch._utils._rebuild_parameter_with_state" ||
                function == "torch.nn.parameter.Parameter") {
-      if (const auto made = parts.empty() ? made_.end() : made_.find(parts[0]); made != made_.end()) {
-        Made same = made->second;
-        made_.emplace(result, std::move(same));
-      }
+      if (const auto made = parts.empty() ? made_.end() : made_.find(parts[0]); made != made_.end())
+        made_.emplace(result, made->second);
     } else if (function.starts_with("torch._utils._rebuild_tensor") ||
                function == "torch._utils._rebuild_qtensor") {
       tensor(callable, arguments, result);
@@ -223,29 +217,38 @@ class Following : PickleMachine::PickleWatcher {
 
   // This function calls its first argument with the third, and sets the attributes of the fourth.
   void rebuild_from_type(std::span<const Id> parts) {
-    const bool is_made = parts.size() == 4 && is_kind(parts[0], PickleKind::kGlobal) &&
-                         is_rebuild(name(parts[0])) && is_kind(parts[2], PickleKind::kTuple);
-    if (!is_made) return odd("makes a tensor by a function that is not torch's for that");
+    const bool is_call =
+        parts.size() == 4 && is_kind(parts[0], PickleKind::kGlobal) && is_kind(parts[2], PickleKind::kTuple);
+    const std::string function = is_call ? name(parts[0]) : "";
+    if (!is_rebuild(function)) return odd("makes a tensor by a function that is not torch's for that");
     const std::size_t before = sparse_.size();
-    call(parts[0], parts[2]);
-    if (name(parts[0]) != kRebuildJagged || sparse_.size() == before) return;
-    // The attributes of a jagged tensor replace its parts.
-    const Id own = machine_.parts(parts[2])[0];
+    call(function, parts[0], parts[2]);
+    if (function == kRebuildJagged && sparse_.size() != before)
+      keeps_parts(machine_.parts(parts[2])[0], parts[3]);
+  }
+
+  // Checks that the attributes of a jagged tensor, which replace its parts, are the parts that it was made
+  // of.
+  void keeps_parts(Id made_of, Id attributes) {
+    if (!is_kind(attributes, PickleKind::kDict)) return odd("replaces the attributes of a jagged tensor");
     for (const auto& [attribute, argument] :
          {std::pair("_values", "values"), std::pair("_offsets", "offsets"), std::pair("_lengths", "lengths"),
           std::pair("_ragged_idx", "_ragged_idx")}) {
-      for (const auto& [key, value] :
-           is_kind(parts[3], PickleKind::kDict) ? machine_.items(parts[3]) : machine_.items(0)) {
-        const Id expected = item_of(own, argument).value_or(0);
-        const bool is_same =
-            value == expected || (is_kind(value, machine_.value(expected).kind) &&
-                                  (is_kind(value, PickleKind::kOther) ||
-                                   (is_kind(value, PickleKind::kInteger) &&
-                                    machine_.value(value).number == machine_.value(expected).number)));
-        if (machine_.value(key).text == attribute && !is_same) odd("replaces a part of a jagged tensor");
+      const Id expected = item_of(made_of, argument).value_or(PickleMachine::kNothing);
+      for (const auto& [key, value] : machine_.items(attributes)) {
+        if (machine_.value(key).text == attribute && !is_same(value, expected))
+          odd("replaces a part of a jagged tensor");
       }
     }
-    if (!is_kind(parts[3], PickleKind::kDict)) odd("replaces the attributes of a jagged tensor");
+  }
+
+  // Returns whether two values are one, equal integers, or both of no kind that is told apart, as None is.
+  bool is_same(Id a, Id b) const {
+    const auto &first = machine_.value(a), &second = machine_.value(b);
+    if (a == b) return true;
+    if (first.kind != second.kind) return false;
+    return first.kind == PickleKind::kOther ||
+           (first.kind == PickleKind::kInteger && first.number == second.number);
   }
 
   // Returns the item of a dict with this key, if there is exactly one.
@@ -268,7 +271,7 @@ class Following : PickleMachine::PickleWatcher {
       return odd("makes a jagged tensor without its parts");
     std::vector<Id> indices{*offsets};
     if (!is_kind(*lengths, PickleKind::kOther)) indices.push_back(*lengths);
-    if (add_sparse(SparseLayout::kJagged, {}, indices, *values, indices.size()))
+    if (add_sparse(SparseLayout::kJagged, {}, indices, *values))
       sparse_.back().ragged_index = machine_.value(*ragged).number;
   }
 
@@ -307,34 +310,32 @@ class Following : PickleMachine::PickleWatcher {
     const Id size = is_python ? data[count + 1] : data[1];
     auto sizes = tensors_of_.find_integers(size);
     if (!sizes) return unknown();
-    if (!add_sparse(row->layout, *std::move(sizes), data.subspan(first, count), data[first + count], count))
-      return;
+    if (!add_sparse(row->layout, *std::move(sizes), data.subspan(first, count), data[first + count])) return;
     if (is_python && row->layout == SparseLayout::kCoo && data.size() > 3)
       sparse_.back().is_coalesced = machine_.value(data[3]).number != 0;
   }
 
   // Adds a tensor whose parts are tensors that were made before; returns whether its indices are to be
   // checked.
-  bool add_sparse(SparseLayout layout, std::vector<std::int64_t> size, std::span<const Id> indices, Id values,
-                  std::size_t count) {
-    SparseTensor tensor{layout, std::move(size), {}, {}};
+  bool add_sparse(SparseLayout layout, std::vector<std::int64_t> size, std::span<const Id> indices,
+                  Id values) {
     const auto own = made_.find(values);
-    bool is_complete = own != made_.end() && indices.size() == count, is_meta = false;
-    for (std::size_t i = 0; is_complete && i < count; ++i) {
-      const auto index = made_.find(indices[i]);
-      is_complete = index != made_.end();
-      if (!is_complete) break;
+    if (own == made_.end()) return odd_parts();
+    SparseTensor tensor{layout, std::move(size), {}, own->second.tensor};
+    bool is_meta = false;
+    for (const Id id : indices) {
+      const auto index = made_.find(id);
+      if (index == made_.end()) return odd_parts();
       is_meta |= index->second.is_meta;
       tensor.indices.push_back(index->second.tensor);
     }
-    if (!is_complete) {
-      odd("makes a sparse or nested tensor of values that are not tensors");
-      return false;
-    }
     if (is_meta || sparse_.size() == kMaxSparse) return false;
-    tensor.values = own->second.tensor;
     sparse_.push_back(std::move(tensor));
     return true;
+  }
+  bool odd_parts() {
+    odd("makes a sparse or nested tensor of values that are not tensors");
+    return false;
   }
 
   // Checks that a tensor (storage, offset, sizes, strides, ...) fits into its storage.
@@ -344,31 +345,26 @@ class Following : PickleMachine::PickleWatcher {
     const ElementType* type = find_element_type(made->dtype);
     const auto storage = *tensors_of_.find_storage(machine_.parts(machine_.parts(arguments)[0])[0]);
     const bool is_meta = storage.location == "meta";
-    std::int64_t last = made->offset, count = 1;
-    bool fits = type != nullptr && made->sizes.size() == made->strides.size() && last >= 0, is_empty = false;
-    for (std::size_t i = 0; fits && i < made->sizes.size(); ++i) {
-      const std::int64_t size = made->sizes[i], stride = made->strides[i];
-      std::int64_t step = 0;
-      is_empty |= size == 0;
-      fits = size >= 0 && stride >= 0 &&
-             (size == 0 || (!__builtin_mul_overflow(size - 1, stride, &step) &&
-                            !__builtin_add_overflow(last, step, &last)));
-      if (__builtin_mul_overflow(count, size, &count)) count = INT64_MAX;
-    }
-    std::int64_t bytes = 0;
-    fits = fits && !__builtin_add_overflow(last, 1, &last);
-    if (fits && last % type->packed != 0)
-      fits = !__builtin_add_overflow(last, type->packed - last % type->packed, &last);
-    fits =
-        fits && !__builtin_mul_overflow(last / type->packed, static_cast<std::int64_t>(type->bytes), &bytes);
+    const auto bytes = type != nullptr ? find_bytes(*made, *type) : std::nullopt;
+    const bool is_empty = std::ranges::find(made->sizes, 0) != made->sizes.end();
     const auto known = storages_.find(made->storage);
     const std::uint64_t has = known == storages_.end() ? 0 : known->second;
-    if (!fits || (!is_meta && !is_empty && static_cast<std::uint64_t>(bytes) > has))
+    if (!bytes || (!is_meta && !is_empty && static_cast<std::uint64_t>(*bytes) > has))
       return odd("makes a tensor that is larger than its storage");
-    std::uint64_t dense = 0;
-    if (__builtin_mul_overflow(static_cast<std::uint64_t>(is_empty ? 0 : count), type->bytes, &dense))
-      dense = UINT64_MAX;
-    made_.emplace(result, Made{*std::move(made), is_meta ? 0 : dense, is_meta});
+    std::uint64_t dense = is_meta ? 0 : type->bytes;
+    for (const std::int64_t size : made->sizes) multiply_saturated(dense, static_cast<std::uint64_t>(size));
+    made_.emplace(result, Made{*std::move(made), dense, is_meta});
+  }
+
+  // Returns the bytes of its storage that a tensor needs; nothing for one that cannot exist.
+  static std::optional<std::int64_t> find_bytes(const StoredTensor& tensor, const ElementType& type) {
+    if (tensor.sizes.size() != tensor.strides.size()) return std::nullopt;
+    const auto reach = find_reach(tensor.offset, tensor.sizes, tensor.strides);
+    if (!reach) return std::nullopt;
+    const std::int64_t whole = *reach / type.packed + (*reach % type.packed == 0 ? 0 : 1);
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(whole, static_cast<std::int64_t>(type.bytes), &bytes)) return std::nullopt;
+    return bytes;
   }
 
   void on_state(Id target, Id state) override {
@@ -472,7 +468,7 @@ bool is_harmless_global(std::string_view name, Unpickler unpickler) {
   if (element == nullptr) element = element_of(name, "Tensor");
   if (element != nullptr && !element->is_later) return true;
   return unpickler == Unpickler::kLibTorch && (own.contains(name) || find_storage_type(name) != nullptr ||
-                                               (name.starts_with("__torch__.") && is_dotted(name)));
+                                               (name.starts_with("__torch__.") && is_dotted_name(name)));
 }
 
 PickleReading check_pickle(std::string_view bytes, std::size_t start, Unpickler unpickler, const Tell& tell) {
@@ -499,7 +495,7 @@ PickleReading check_pickle(std::string_view bytes, std::size_t start, Unpickler 
 bool check_as_pickle(std::string_view bytes, std::uint64_t size, bool strict, const Tell& tell) {
   const Following pickle(bytes, 0);
   for (const std::string& name : strict || pickle.is_whole() ? pickle.globals() : pickle.called()) {
-    if (is_dotted(name) && !is_harmless_global(name))
+    if (is_dotted_name(name) && !is_harmless_global(name))
       tell(SecurityKind::kPickle, name, "read as a pickle, it calls " + name);
   }
   if (!pickle.is_whole() && (pickle.is_cut() || pickle.is_too_long()) && bytes.size() < size)

@@ -1,7 +1,5 @@
 #include "security/program_check.h"
 
-#include <algorithm>
-
 #include "exported/format/inert_texts.h"
 #include "operators/names/operator_reach.h"
 #include "support/error.h"
@@ -35,7 +33,7 @@ void operators(const JsonValue& value, std::string_view key, const Tell& tell) {
     constexpr std::string_view kClass = "__torch__.torch.classes.";
     const std::string_view text = value.string();
     if (key == "target" || key == "as_operator") check_reach(text, tell);
-    if (text.starts_with(kClass) && std::ranges::all_of(text, [](char c) { return is_word(c) || c == '.'; }))
+    if (text.starts_with(kClass) && is_dotted_name(text))
       tell(SecurityKind::kLibrary, std::string(text), "it needs " + std::string(text));
   }
 }

@@ -6,20 +6,16 @@
 #include <utility>
 
 #include "archive/little_endian.h"
+#include "support/saturated.h"
 
 namespace fxtrace::security {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-constexpr std::int64_t kMost = INT64_MAX;
-
 std::int64_t product(std::span<const std::int64_t> sizes) {
   std::int64_t result = 1;
-  for (const std::int64_t size : sizes) {
-    if (size == 0) return 0;
-    if (__builtin_mul_overflow(result, size, &result)) return kMost;
-  }
+  for (const std::int64_t size : sizes) multiply_saturated(result, size);
   return result;
 }
 
@@ -60,11 +56,12 @@ class IndexCheck {
     const auto width = find_element_type(tensor.dtype)->bytes;
     const std::int64_t count = product(tensor.sizes);
     if (count == 0) return {};
-    std::int64_t last = tensor.offset;  // its storage has this element, as check_pickle() has seen
-    for (std::size_t i = 0; i < tensor.sizes.size(); ++i) last += (tensor.sizes[i] - 1) * tensor.strides[i];
-    const std::uint64_t end = (static_cast<std::uint64_t>(last) + 1) * width;
-    const std::uint64_t cost =
-        end + (count > kMost / 8 ? UINT64_MAX / 2 : static_cast<std::uint64_t>(count) * 8);
+    const auto reach = find_reach(tensor.offset, tensor.sizes, tensor.strides);  // as check_pickle() has seen
+    require(reach.has_value(), "its indices have no place in a storage");
+    const std::uint64_t end = static_cast<std::uint64_t>(*reach) * width;
+    std::uint64_t cost = static_cast<std::uint64_t>(count);
+    multiply_saturated(cost, sizeof(std::int64_t));
+    add_saturated(cost, end);
     if (cost > budget_)
       throw SparseProblem{true, "its indices take more than " + std::to_string(kMaxIndices) +
                                     " bytes together with those before: they were not checked"};
@@ -179,18 +176,11 @@ class IndexCheck {
     const auto dims = static_cast<std::size_t>(sizes.sizes[1]);
     const Numbers all_sizes = numbers(sizes), all_strides = numbers(strides), starts = numbers(offsets);
     for (std::size_t sample = 0; sample < starts.size(); ++sample) {
-      std::int64_t last = starts[sample];
-      bool is_empty = false, fits = last >= 0;
-      for (std::size_t dim = 0; fits && dim < dims; ++dim) {
-        const std::int64_t size = all_sizes[sample * dims + dim], stride = all_strides[sample * dims + dim];
-        std::int64_t step = 0;
-        is_empty |= size == 0;
-        fits = size >= 0 && stride >= 0 &&
-               (size == 0 || (!__builtin_mul_overflow(size - 1, stride, &step) &&
-                              !__builtin_add_overflow(last, step, &last)));
-      }
-      require(fits && (is_empty ? starts[sample] <= elements : last < elements),
-              "a sample is outside of its buffer");
+      const auto own_sizes = std::span(all_sizes).subspan(sample * dims, dims);
+      const auto reach =
+          find_reach(starts[sample], own_sizes, std::span(all_strides).subspan(sample * dims, dims));
+      const bool is_empty = std::ranges::find(own_sizes, 0) != own_sizes.end();
+      require(reach && (is_empty ? starts[sample] : *reach) <= elements, "a sample is outside of its buffer");
     }
   }
 

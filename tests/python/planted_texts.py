@@ -139,14 +139,6 @@ def records_of(name: str) -> Records:
         return {info.filename: file.read(info) for info in file.infolist()}
 
 
-def zipped(records: Records) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as file:
-        for name, data in records.items():
-            file.writestr(name, data)
-    return buffer.getvalue()
-
-
 # --- places: paths into JSON, and into JSON that is a text of it ---
 
 

@@ -10,7 +10,8 @@ import planted_texts
 import pytest
 import test_security
 import tiers
-from planted_texts import PROGRAMS, leaves_a_mark, zipped
+from planted_texts import PROGRAMS, leaves_a_mark
+from test_security import zipped
 
 FIRST = ("constants", "trees")  # of the first tier
 

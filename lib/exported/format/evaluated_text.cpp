@@ -106,8 +106,13 @@ class Reading {
   };
   Effort effort(const Expression& value) const {
     if (value.kind() == Kind::kSize) return effort(value.text());
+    const bool is_call = value.kind() == Kind::kCall, is_operation = value.kind() == Kind::kBinary;
+    const std::string name = is_call ? value.parts()[0].text() : value.name();
+    if (is_call &&
+        (name == "Symbol" || name == "Dummy" || name == "Integer" || name == "Float" || name == "Rational"))
+      return {};
     std::vector<Effort> parts;
-    for (std::size_t i = value.kind() == Kind::kCall ? 1 : 0; i < value.parts().size(); ++i)
+    for (std::size_t i = is_call ? 1 : 0; i < value.parts().size(); ++i)
       parts.push_back(effort(value.parts()[i]));
     Effort all{1, 1, 0};
     double sum = 0, product = 1, most = 1;
@@ -119,11 +124,6 @@ class Reading {
       arguments += part.arguments;
       all.growths = std::max(all.growths, part.growths);
     }
-    const std::string name = value.kind() == Kind::kCall ? value.parts()[0].text() : value.name();
-    const bool is_call = value.kind() == Kind::kCall, is_operation = value.kind() == Kind::kBinary;
-    if (is_call &&
-        (name == "Symbol" || name == "Dummy" || name == "Integer" || name == "Float" || name == "Rational"))
-      return all;
     if ((is_call && name == "Add") || (is_operation && (name == "+" || name == "-"))) {
       all.terms = within(sum);
     } else if ((is_call && name == "Mul") || (is_operation && name == "*")) {

@@ -96,10 +96,6 @@ bool is_python_name(std::string_view text) {
   });
 }
 
-bool is_dotted_name(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return is_word(c) || c == '.'; });
-}
-
 // Calls f() for each part of a text between separators.
 template <class F>
 bool all_parts(std::string_view text, char separator, const F& f) {
@@ -116,12 +112,6 @@ std::string_view second_part(std::string_view item) {
   if (comma == std::string_view::npos) return item;
   item.remove_prefix(comma + 1);
   return item;
-}
-
-bool is_module_path(std::string_view text) {
-  return std::ranges::none_of(text, [](char c) {
-    return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-  });
 }
 
 // Returns whether the text has three double quotes in a row, also once it is read as JSON.
@@ -153,17 +143,26 @@ std::optional<Problem> problem_of_symbol(std::string_view symbol) {
   return std::nullopt;
 }
 
-// Returns why the text is not inert in the place.
+bool is_list_of_functions(std::string_view text) {
+  return all_parts(text, ';', [](std::string_view item) {
+    return std::ranges::all_of(
+        second_part(item), [](char c) { return is_word(c) || c == '.' || c == ' ' || c == '<' || c == '>'; });
+  });
+}
+
+// Returns why the text is not inert in the place.  Programs have millions of texts: nothing is made of one
+// that is.
 std::optional<Problem> problem_of(std::string_view text, const TextPlace& place) {
-  const std::string shown = "'" + short_line(text) + "'";
-  const auto unless = [&](bool is_inert, const std::string& why) -> std::optional<Problem> {
+  const auto unless = [&](bool is_inert, const char* what, const char* why) -> std::optional<Problem> {
     if (is_inert) return std::nullopt;
-    return Problem{why + ", and it " + std::string(place.use)};
+    return Problem{std::string(what) + " '" + short_line(text) + "' " + why + ", and it " +
+                   std::string(place.use)};
   };
   const auto naming = [](const char* what, std::optional<std::string> problem) -> std::optional<Problem> {
     if (!problem) return std::nullopt;
     return Problem{what + *std::move(problem)};
   };
+  constexpr const char* kQuotes = "has quotes, backslashes or control characters";
   switch (place.inert) {
     case Inert::kSize:
       return naming("a size: ", problem_of_size_text(text));
@@ -178,37 +177,29 @@ std::optional<Problem> problem_of(std::string_view text, const TextPlace& place)
     case Inert::kSymbol:
       return problem_of_symbol(text);
     case Inert::kIdentifier:
-      return unless(text.empty() || is_python_name(text), "the name " + shown + " is not an identifier");
+      return unless(text.empty() || is_python_name(text), "the name", "is not an identifier");
     case Inert::kPlain:
-      return unless(is_plain_path(text),
-                    "the text " + shown + " has quotes, backslashes or control characters");
+      return unless(is_plain_path(text), "the text", kQuotes);
     case Inert::kModules:
       return unless(
-          all_parts(text, ';', [](std::string_view item) { return is_module_path(second_part(item)); }),
-          "the path of a module in " + shown + " has quotes, backslashes or control characters");
+          all_parts(text, ';', [](std::string_view item) { return is_plain_path(second_part(item), "\""); }),
+          "the path of a module in", kQuotes);
     case Inert::kFunctions:
-      return unless(text.find("torch") == std::string_view::npos ||
-                        all_parts(text, ';',
-                                  [](std::string_view item) {
-                                    return std::ranges::all_of(second_part(item), [](char c) {
-                                      return is_word(c) || c == '.' || c == ' ' || c == '<' || c == '>';
-                                    });
-                                  }),
-                    "the source " + shown + " is not the name of a function");
+      return unless(text.find("torch") == std::string_view::npos || is_list_of_functions(text), "the source",
+                    "is not the name of a function");
     case Inert::kComment:
-      return unless(!has_three_quotes(text),
-                    "the text " + shown + " has three double quotes, which end a literal");
+      return unless(!has_three_quotes(text), "the text", "has three double quotes, which end a literal");
     case Inert::kRecord: {
       if (text.find_first_of("/\\") == std::string_view::npos) return std::nullopt;
-      return Problem{"it names the record " + shown + ", which is outside of its folder",
+      return Problem{"it names the record '" + short_line(text) + "', which is outside of its folder",
                      TextFault::Kind::kLeads};
     }
     case Inert::kReal:
-      return unless(text == "NaN" || text == "Infinity" || text == "-Infinity",
-                    "the text " + shown + " is not a number");
+      return unless(text == "NaN" || text == "Infinity" || text == "-Infinity", "the text",
+                    "is not a number");
     case Inert::kInteger:
     case Inert::kBoolean:
-      return unless(false, "the text " + shown + " is not a number");
+      return unless(false, "the text", "is not a number");
   }
   return std::nullopt;
 }
@@ -247,7 +238,6 @@ class TextCheck {
     // Fields of this object have names of the model, or of torch's choice, so they are not fields of the
     // format.
     bool has_names = false;
-    const JsonValue* node = nullptr;
   };
 
   void object(const JsonValue& object) {
@@ -390,16 +380,18 @@ void check_texts(const JsonValue& json, const TellTextFault& tell) { TextCheck(t
 
 std::optional<std::string> problem_of_target_text(std::string_view target) {
   constexpr std::string_view kOperators = "torch.ops.";
-  const std::string no_operator = "it calls " + short_line(target) + ", which is not an operator of torch";
+  const auto calls = [&](const char* what) {
+    return "it calls " + short_line(target) + ", which is not " + what;
+  };
+  constexpr const char* kOperator = "an operator of torch";
   if (!target.starts_with(kOperators)) {
     // A Python function that torch finds by its name, an extension, or an unknown text.
     if (is_kept_function(target)) return std::nullopt;
-    return no_operator;
+    return calls(kOperator);
   }
   // A namespace, a name and maybe an overload.
   const std::string_view path = target.substr(kOperators.size());
-  if (!is_dotted_name(path))
-    return "it calls " + short_line(target) + ", which is not the name of an operator";
+  if (!is_dotted_name(path)) return calls("the name of an operator");
   std::array<std::string_view, 3> parts;
   std::size_t count = 0;
   bool is_operator = all_parts(path, '.', [&](std::string_view part) {
@@ -411,8 +403,7 @@ std::optional<std::string> problem_of_target_text(std::string_view target) {
   // Of names that Python gives a meaning, some are operators: aten.__and__.
   if (is_operator && parts[1].starts_with("__"))
     is_operator = !overloads(std::string(parts[0]) + "::" + std::string(parts[1])).empty();
-  if (!is_operator) return no_operator;
-  return std::nullopt;
+  return is_operator ? std::nullopt : std::optional(calls(kOperator));
 }
 
 std::optional<std::string> problem_of_example_inputs(std::string_view pickle) {

@@ -2,11 +2,11 @@
 // imports or looks up, and the texts that do nothing there.
 //
 // torch takes the JSON of a program as its own: it gives texts to sympy, to exec() and to getattr(), and does
-// not check that a number is a number.  This is the one list of these places.  `check --security` and `check
-// --program` report what is not inert; `convert` holds to it what it writes and what it copies.  The list was
-// found by reading torch/_export/serde, torch/export/_unlift.py, torch/export/unflatten.py,
-// torch/export/pt2_archive, torch/fx/graph.py and torch/utils/_pytree.py of PyTorch 2.6 to 2.15, and by
-// planting texts that run in every text of programs.
+// not check that a number is a number.  This is the one list of these places.  `check --security` reports
+// what is not inert, and `check --program` does where it stands in the program's own JSON; `convert` holds to
+// the list the programs that it writes and copies.  The list was found by reading torch/_export/serde,
+// torch/export/_unlift.py, torch/export/unflatten.py, torch/export/pt2_archive, torch/fx/graph.py and
+// torch/utils/_pytree.py of PyTorch 2.6 to 2.15, and by planting texts that run in every text of programs.
 //
 // Example: the value of a text input, "as_string": "it's".
 //

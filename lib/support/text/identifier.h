@@ -15,6 +15,13 @@ constexpr bool is_identifier(std::string_view text) {
   return !text.empty() && is_letter(text.front()) && std::all_of(text.begin(), text.end(), is_word);
 }
 
+// Returns whether the text has letters, digits, underscores and dots alone, which torch writes and reads as a
+// path of names.
+constexpr bool is_dotted_name(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_word(c) || c == '.'; });
+}
+
 // Returns the position of the first occurrence of the name that is neither part of a longer name nor an
 // attribute (".name"); npos when there is none.
 inline std::size_t find_identifier(std::string_view text, std::string_view name) {

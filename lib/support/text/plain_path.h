@@ -7,10 +7,11 @@
 namespace fxtrace {
 
 // Returns whether a name has no quotes, backslashes or control characters: torch writes the names of a
-// program into the code of its module.
-inline bool is_plain_path(std::string_view text) {
-  return std::ranges::none_of(text, [](char c) {
-    return c == '"' || c == '\'' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+// program into the code of its module.  `quotes`: those that end the literal that the name stands in.
+inline bool is_plain_path(std::string_view text, std::string_view quotes = "\"'") {
+  return std::ranges::none_of(text, [quotes](char c) {
+    return quotes.find(c) != std::string_view::npos || c == '\\' || static_cast<unsigned char>(c) < 0x20 ||
+           c == 0x7f;
   });
 }
 

@@ -34,6 +34,7 @@
 #include "support/text/identifier.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/stored_zip.h"
+#include "tests/fuzz/targets.h"
 #include "torchscript/interpreter/load.h"
 #include "trace/search/trace_program.h"
 
@@ -177,13 +178,6 @@ std::vector<Model> read_models(const std::string& folder) {
 
 // Reads the archive as all commands do.  Throws what is a finding.
 void read(std::string_view bytes) {
-  const auto accepts = [](const auto& f) {
-    try {
-      f();
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kInternal) throw;
-    }
-  };
   const ModelFile file = memory_file(bytes);
   TraceOptions options;
   options.limits.iterations = 300;
