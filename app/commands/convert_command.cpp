@@ -157,12 +157,16 @@ void copy(const ConvertArguments& arguments, const ExportedProgram& program, con
   const std::string graph = program.archive().program_record(program.name());
   const std::string examples = program.archive().example_inputs_record(program.name());
   for (const SecurityFinding& finding : scan_security(input.file(), info)) {
-    const bool is_example = finding.record.starts_with(examples) && arguments.example_inputs();
-    if (finding.kind == SecurityKind::kLibrary || (finding.record != graph && !is_example)) continue;
-    if (std::ranges::find(conversion.refusals, finding.message, &Refusal::why) != conversion.refusals.end())
+    if (finding.kind == SecurityKind::kLibrary ||
+        (finding.record != graph && !finding.record.starts_with(examples)))
       continue;
-    conversion.refusals.push_back(
-        {.what = finding.record, .why = finding.message, .help = is_example ? "--sample-inputs none" : ""});
+    if (std::ranges::find(conversion.refusals, finding.message, &Refusal::why) == conversion.refusals.end())
+      conversion.refusals.push_back({.what = finding.record, .why = finding.message});
+  }
+  const auto is_example = [&](const Refusal& refusal) { return refusal.what.starts_with(examples); };
+  if (!arguments.example_inputs()) std::erase_if(conversion.refusals, is_example);
+  for (Refusal& refusal : conversion.refusals) {
+    if (is_example(refusal)) refusal.help = "--sample-inputs none";
   }
 }
 

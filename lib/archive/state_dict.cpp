@@ -158,6 +158,13 @@ std::optional<StoredTensor> read_saved_tensor(const ZipArchive& archive, std::st
   });
 }
 
+std::string read_saved_pickle(const ZipArchive& archive, std::string_view record) {
+  return naming_record(record, [&] {
+    const ZipArchive saved(archive, record);
+    return read_pickle(saved, find_pickle(saved));
+  });
+}
+
 std::optional<std::vector<std::optional<StoredTensor>>> read_saved_leaves(const ZipArchive& archive,
                                                                           std::string_view record) {
   using Leaves = std::vector<std::optional<StoredTensor>>;

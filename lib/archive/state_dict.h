@@ -21,6 +21,8 @@ std::vector<StoredTensor> read_state_dict(const ZipArchive& archive, std::string
 // Returns the tensor that torch.save wrote into the record by itself; nothing for any other value.  Throws
 // likewise.
 std::optional<StoredTensor> read_saved_tensor(const ZipArchive& archive, std::string_view record);
+// Returns the bytes of the pickle that torch.save wrote into the record.  Throws likewise.
+std::string read_saved_pickle(const ZipArchive& archive, std::string_view record);
 // Returns the leaves of the nested tuples and dicts in the record, in order; a leaf that is a plain value is
 // nothing.  Returns nothing where other objects are nested there.  Throws likewise.
 std::optional<std::vector<std::optional<StoredTensor>>> read_saved_leaves(const ZipArchive& archive,

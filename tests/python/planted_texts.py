@@ -253,6 +253,13 @@ def made(every: dict[str, Records], mark: pathlib.Path) -> Iterator[tuple[str, R
             node["metadata"]["nn_module_stack"] = stack.replace(",block,", f",{text['backslash']},")
 
     yield "a path with a backslash", program_of("names", stacks)
+    for kind in ("weights", "constants"):
+        record = next(each for each in every["names"] if each.endswith(f"_{kind}_config.json"))
+        config = json.loads(every["names"][record])
+        if config["config"]:
+            first = next(iter(config["config"].values()))
+            config["config"][text["between single"]] = first
+            yield f"a name of {kind}", {**every["names"], record: json.dumps(config).encode()}
     folder = next(iter(every["names"])).split("/")[0]
     for end in (".cpp", "_compile_flags.json", ".so", ".o", ".blob"):
         yield f"a source {end}", {**every["names"], f"{folder}/data/constants/tensor_1{end}": b"{}"}

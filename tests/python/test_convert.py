@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import os
+import re
 import zipfile
 from typing import Dict, List, NamedTuple, Optional, Tuple  # noqa: UP035
 
@@ -789,3 +790,21 @@ def test_what_numbers_cannot_be(program, tmp_path):
     made, loaded = convert(program, tmp_path, torch.jit.script(Told()), torch.rand(5, 3))
     x = torch.rand(5, 3)
     assert convert_cases.difference(loaded(x), made.module()(x)) == ""
+
+
+class KeysOfInputs(torch.nn.Module):
+    def forward(self, d: Dict[str, List[torch.Tensor]]):
+        return d["key one"][0] + d["key one"][1]
+
+
+def test_inputs_within_containers_are_named_as_the_hint_says(program, tmp_path):
+    source, target = str(tmp_path / "m.pt"), str(tmp_path / "m.pt2")
+    torch.jit.script(KeysOfInputs()).save(source)
+    options = ["convert", source, "-o", target, "--concrete", 'd={"key one":["$PH","$PH"]}']
+    refused = program.run(*options)
+    assert refused.returncode == 4
+    hints = re.findall(r"--input '(.*)=float32\[\.\.\.\]'", refused.stderr.decode())
+    assert hints == ["d.key one.0", "d.key one.1"]
+    assert program.run(*options, *(part for hint in hints for part in ("--input", f"{hint}=float32[3]"))).returncode == 0
+    x = torch.ones(3)
+    assert torch.equal(torch.export.load(target).module()({"key one": [x, x]}), 2 * x)

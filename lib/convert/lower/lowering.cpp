@@ -22,6 +22,7 @@
 #include "convert/lower/tree_text.h"
 #include "convert/lower/value_strides.h"
 #include "graph/analysis/input_sizes.h"
+#include "graph/analysis/text_form.h"
 #include "operators/operators.h"
 #include "shapes/scalar_type.h"
 #include "support/error.h"
@@ -338,6 +339,16 @@ class Lowering {
     return parts;
   }
 
+  // Returns the path as --input takes it: "past.0.k".
+  static std::string path_text(std::span<const Argument> path) {
+    std::string text;
+    for (const Argument& step : path) {
+      const auto* name = step.get_if<std::string>();
+      text += (text.empty() ? "" : ".") + (name != nullptr ? *name : print_argument(step));
+    }
+    return text;
+  }
+
   // Makes an input of that type some of whose parts are fixed.  Returns nothing if it is nested in other
   // containers than lists, tuples and dicts.
   std::optional<Operand> nested(std::span<const GraphSignature::Entry> entries, std::size_t depth,
@@ -350,7 +361,7 @@ class Lowering {
       if (value)
         body_.set(node.id, *value);
       else
-        refuse_input(node, entries[0].name);
+        refuse_input(node, path_text(entries[0].path));
       return value.value_or(Operand());
     }
     const std::vector<std::string> parts = parts_of(type);

@@ -324,16 +324,16 @@ std::optional<std::string> problem_of(std::string_view text, bool is_guard) {
 }
 
 // Checks the context of a pytree type: pytree imports the class that the key of an enum, or of a defaultdict,
-// names.
-std::optional<std::string> problem_of_context(const JsonValue& value) {
-  if (value.is_string() && !is_plain_path(value.string()))
+// names.  Keys of arguments stand in a message by their repr(), which escapes all but quotes.
+std::optional<std::string> problem_of_context(const JsonValue& value, bool arguments) {
+  if (arguments && value.is_string() && value.string().find_first_of("'\"") != std::string_view::npos)
     return "it has the key '" + short_line(value.string()) +
            "', which torch writes into the code of a guard's message";
   static const std::unordered_set<std::string_view> factories =
       words_of("bool bytes dict float frozenset int list set str tuple");
   if (value.is_array()) {
     for (const JsonValue item : value.items()) {
-      if (auto problem = problem_of_context(item)) return problem;
+      if (auto problem = problem_of_context(item, arguments)) return problem;
     }
   }
   if (!value.is_object()) return std::nullopt;
@@ -344,17 +344,17 @@ std::optional<std::string> problem_of_context(const JsonValue& value) {
     if (field.key() == "__enum__") return "it imports the module of an enum";
     if (field.key().starts_with("default_factory") && !field.is_null() && !is_plain)
       return "it imports the factory of a defaultdict";
-    if (auto problem = problem_of_context(field)) return problem;
+    if (auto problem = problem_of_context(field, arguments)) return problem;
   }
   return std::nullopt;
 }
 
-std::optional<std::string> problem_of_node(const JsonValue& node) {
+std::optional<std::string> problem_of_node(const JsonValue& node, bool arguments) {
   if (!node.is_object()) return "it is not a tree";
   for (const JsonValue field : node.fields()) {
     if (field.key() == "children_spec") {
       for (const JsonValue child : field.items()) {
-        if (auto problem = problem_of_node(child)) return problem;
+        if (auto problem = problem_of_node(child, arguments)) return problem;
       }
     } else if (field.key() == "context" && field.is_string()) {
       const std::string_view text = field.string();
@@ -364,8 +364,8 @@ std::optional<std::string> problem_of_node(const JsonValue& node) {
         continue;
       }
       const JsonDocument context(text, "context", {.max_depth = 100});
-      if (auto problem = problem_of_context(context.root())) return problem;
-    } else if (auto problem = problem_of_context(field)) {
+      if (auto problem = problem_of_context(context.root(), arguments)) return problem;
+    } else if (auto problem = problem_of_context(field, arguments)) {
       return problem;
     }
   }
@@ -403,7 +403,7 @@ std::optional<std::string> problem_of_tree_text(std::string_view text, bool argu
     const JsonDocument document(text, "tree", {.max_depth = kMaxDepth});
     for (const JsonValue part : document.root().items()) {
       if (!part.is_object()) continue;
-      if (auto problem = problem_of_node(part)) return problem;
+      if (auto problem = problem_of_node(part, arguments)) return problem;
       if (arguments && !has_plain_keywords(part))
         return "a keyword argument has a name that is not a Python identifier";
     }

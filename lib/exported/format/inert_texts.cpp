@@ -170,7 +170,8 @@ std::optional<Problem> problem_of(std::string_view text, const TextPlace& place)
       return naming("a guard: ", problem_of_guard_text(text));
     case Inert::kArguments:
     case Inert::kResult:
-      return naming("the structure of its arguments: ",
+      return naming(place.inert == Inert::kArguments ? "the structure of its arguments: "
+                                                     : "the structure of its result: ",
                     problem_of_tree_text(text, place.inert == Inert::kArguments));
     case Inert::kTarget:
       return naming("", problem_of_target_text(text));
@@ -414,18 +415,15 @@ std::optional<std::string> problem_of_example_inputs(std::string_view pickle) {
     PickleMachine machine(pickle, start);
     machine.run(PickleMachine::kMaxOpcodes);
     start = machine.position();
+    // Any text: a key may be part of a tuple, or stand in the arguments of the call that makes its dict.
     for (std::size_t id = 0; id < machine.value_count(); ++id) {
-      const auto value = static_cast<PickleMachine::Id>(id);
-      if (machine.value(value).kind != Kind::kDict) continue;
-      for (const auto& [key, item] : machine.items(value)) {
-        const auto& name = machine.value(key);
-        const bool is_plain =
-            name.kind == Kind::kInteger || name.kind == Kind::kOther ||
-            ((name.kind == Kind::kString || name.kind == Kind::kBytes) && is_plain_path(name.text));
-        if (!is_plain)
-          return "its example inputs have the key '" + short_line(name.text) +
-                 "', and torch writes the keys of example inputs into the source of a guard, which it executes";
-      }
+      const auto& value = machine.value(static_cast<PickleMachine::Id>(id));
+      // Old opcodes have a line for a text, with escapes (\u0027).
+      const auto has = [&](std::string_view part) { return value.text.find(part) != std::string_view::npos; };
+      if ((value.kind == Kind::kString || value.kind == Kind::kBytes) &&
+          (has("'") || has("\"") || has("\\u") || has("\\U")))
+        return "its example inputs have the text '" + short_line(value.text) +
+               "', and torch writes the keys of example inputs into the source of a guard, which it executes";
     }
   }
   return std::nullopt;

@@ -2,9 +2,9 @@
 // imports or looks up, and the texts that do nothing there.
 //
 // torch takes the JSON of a program as its own: it gives texts to sympy, to exec() and to getattr(), and does
-// not check that a number is a number.  This is the one list of these places.  `check --security` reports
-// what is not inert, and `check --program` does where it stands in the program's own JSON; `convert` holds to
-// the list the programs that it writes and copies.  The list was found by reading torch/_export/serde,
+// not check that a number is a number.  This is the one list of these places.  `check --security` and
+// `check --program` report what is not inert; `convert` holds to the list the programs that it writes and
+// those that it copies.  The list was found by reading torch/_export/serde,
 // torch/export/_unlift.py, torch/export/unflatten.py, torch/export/pt2_archive, torch/fx/graph.py and
 // torch/utils/_pytree.py of PyTorch 2.6 to 2.15, and by planting texts that run in every text of programs.
 //
@@ -79,8 +79,8 @@ void check_texts(const JsonValue& json, const TellTextFault& tell);
 // why it is refused.
 std::optional<std::string> problem_of_target_text(std::string_view target);
 
-// Checks the pickle of a program's example inputs, whose keys torch writes into guards.  Returns why it is
-// refused.
+// Checks the pickle of a program's example inputs, whose keys torch writes into guards by their repr(), which
+// escapes all but quotes.  Returns why it is refused.
 std::optional<std::string> problem_of_example_inputs(std::string_view pickle);
 
 }  // namespace fxtrace

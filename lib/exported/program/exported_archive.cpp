@@ -114,17 +114,27 @@ std::string ExportedArchive::program_record(const std::string& model) const {
   return prefix_ + (old_layout_ ? std::string(kOldProgram) : kModels + model + ".json");
 }
 
-void ExportedArchive::add_configured(const std::string& folder, const std::string& config,
+std::vector<std::string> ExportedArchive::configurations(const std::string& model) const {
+  std::vector<std::string> records = {prefix_ + "data/weights/" + model + "_weights_config.json",
+                                      prefix_ + "data/constants/" + model + "_constants_config.json"};
+  std::erase_if(records, [&](const std::string& record) { return !zip_->contains(record); });
+  return records;
+}
+
+JsonDocument ExportedArchive::read_configuration(const std::string& record) const {
+  return JsonDocument(JsonText{zip_->read(record, kMaxConfig)}, record);
+}
+
+void ExportedArchive::add_configured(const std::string& record,
                                      std::map<std::string, TensorRecord>& to) const {
-  const std::string record = prefix_ + folder + config;
-  if (!zip_->contains(record)) return;
-  const JsonDocument document(JsonText{zip_->read(record, kMaxConfig)}, record);
+  const std::string folder = record.substr(0, record.rfind('/') + 1);
+  const JsonDocument document = read_configuration(record);
   for (const JsonValue item : document.root().at("config").fields()) {
     const auto meta = item.find("tensor_meta");
     const auto path = item.find("path_name");
     if (!meta || !path) continue;  // an object that is not a tensor
     TensorRecord tensor;
-    tensor.record = prefix_ + folder + std::string(path->string());
+    tensor.record = folder + std::string(path->string());
     tensor.storage = tensor.record;
     if (const auto pickled = item.find("use_pickle")) tensor.packed = tensor.is_pickled = pickled->boolean();
     if (const auto parameter = item.find("is_param")) tensor.is_parameter = parameter->boolean();
@@ -176,8 +186,7 @@ std::map<std::string, TensorRecord> ExportedArchive::tensors(const std::string& 
   }
   add_state_dict("data/weights/" + model + ".pt", found);
   add_state_dict("data/constants/" + model + ".pt", found);
-  add_configured("data/weights/", model + "_weights_config.json", found);
-  add_configured("data/constants/", model + "_constants_config.json", found);
+  for (const std::string& record : configurations(model)) add_configured(record, found);
   return found;
 }
 
@@ -186,7 +195,7 @@ std::map<std::string, std::string> ExportedArchive::objects(const std::string& m
   const std::string folder = prefix_ + "data/constants/";
   const std::string record = folder + model + "_constants_config.json";
   if (!zip_->contains(record)) return found;
-  const JsonDocument document(JsonText{zip_->read(record, kMaxConfig)}, record);
+  const JsonDocument document = read_configuration(record);
   for (const JsonValue item : document.root().at("config").fields()) {
     const auto path = item.find("path_name");
     if (!path || item.find("tensor_meta") || !path->string().starts_with("custom_obj_")) continue;

@@ -15,6 +15,8 @@
 
 namespace fxtrace {
 
+class JsonDocument;
+
 // The location of a tensor's bytes.  Tensors with equal storage, offset, sizes and strides are the same.
 struct TensorRecord : StoredTensor {
   std::size_t position = 0;  // index among the tensors of the program
@@ -56,12 +58,16 @@ class ExportedArchive {
   // exist.
   std::string program_record(const std::string& model) const;
   std::string example_inputs_record(const std::string& model) const;
+  // Returns the names of the records that say where weights and constants are, as far as the archive has
+  // them.
+  std::vector<std::string> configurations(const std::string& model) const;
+  // Throws Error(kInput) for what is not JSON.
+  JsonDocument read_configuration(const std::string& record) const;
   // Returns the tensor as a constant, with data when it is small enough.
   Constant read_constant(const TensorRecord& tensor) const;
 
  private:
-  void add_configured(const std::string& folder, const std::string& config,
-                      std::map<std::string, TensorRecord>& to) const;
+  void add_configured(const std::string& record, std::map<std::string, TensorRecord>& to) const;
   void add_state_dict(const std::string& record, std::map<std::string, TensorRecord>& to) const;
 
   std::shared_ptr<const ZipArchive> zip_;

@@ -601,6 +601,7 @@ class ProgramVerifier {
     };
     std::optional<std::vector<std::optional<StoredTensor>>> leaves;
     try {
+      if (auto problem = problem_of_example_inputs(read_saved_pickle(zip_, record))) wrong(*problem);
       leaves = read_saved_leaves(zip_, record);
     } catch (const Error& error) {
       return wrong(error.what());
@@ -671,6 +672,11 @@ std::vector<ProgramFault> verify_programs(const FileInfo& info, const ProgramChe
               .module = fault.module,
               .node = fault.node.empty() ? std::nullopt : std::optional(fault.node)});
       });
+      for (const std::string& record : archive.configurations(model)) {
+        check_texts(archive.read_configuration(record).root(), [&](const TextFault& fault) {
+          tell({.kind = FaultKind::kRecord, .message = fault.place + ": " + fault.why, .record = record});
+        });
+      }
       ProgramVerifier(program, info, tell).run();
     });
   }

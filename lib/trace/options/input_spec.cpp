@@ -203,7 +203,7 @@ std::string to_string(const ParsedInputSpec& spec) {
 InputSpec make_input_spec(std::string_view name, std::string_view text) {
   const bool is_path = !name.empty() && !name.starts_with(".") && !name.ends_with(".") &&
                        name.find("..") == std::string_view::npos &&
-                       name.find_first_of("[](),= \t") == std::string_view::npos;
+                       name.find_first_of("[]()=") == std::string_view::npos;
   if (!is_path) {
     throw usage_error("--input: " + shell_quoted(name) + " is not the name of an input",
                       {"inputs are named by path or position: --input 'past.0.k=float32[1,8]' --input "

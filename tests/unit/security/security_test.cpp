@@ -174,6 +174,12 @@ TEST_CASE("security: trees of arguments import nothing", "[security]") {
   CHECK(problem_of_tree_text(tree(R"("[{\"__enum__\": true}]")"), false));
   CHECK(problem_of_tree_text(tree(R"([{"__enum__": true}])"), false));
   CHECK(problem_of_tree_text("{", false));
+  // Keys of arguments stand in a message; those of a result do not.
+  for (const char* key : {R"("[\"it's\"]")", R"("[\"a\\\"b\"]")"}) {
+    CHECK(problem_of_tree_text(tree(key), true));
+    CHECK_FALSE(problem_of_tree_text(tree(key), false));
+  }
+  CHECK_FALSE(problem_of_tree_text(tree(R"("[\"a\\\\b\\n\"]")"), true));
 }
 
 TEST_CASE("security: what calls allocate is bounded by the file", "[security]") {

@@ -188,4 +188,12 @@ TEST_CASE("inert texts: keys of example inputs", "[inert_texts]") {
   CHECK(problem_of_example_inputs("\x80\x02}K\x01X\x01" + std::string(3, '\0') +
                                   "'\x86K\x01s."));  // {(1, "'"): 1}
   CHECK_FALSE(problem_of_example_inputs("\x80\x02}K\x01K\x02s."));
+  CHECK_FALSE(problem_of_example_inputs(dict("a\\b\n")));
+  CHECK(problem_of_example_inputs("\x80\x02}Va\\u0027b\nK\x01s."));
+  CHECK(
+      problem_of_example_inputs("\x80\x02"
+                                "ccollections\nOrderedDict\n]X\x01" +
+                                std::string(3, '\0') +
+                                "'K\x01\x86"
+                                "a\x85R."));  // OrderedDict([("'", 1)])
 }
