@@ -32,7 +32,6 @@ enum class Reader : std::uint8_t {
   kPayload,       // a record that such a configuration names
   kLoaded,        // given to torch.load: an archive or a pickle; or empty
   kPython,        // Python code, which is imported
-  kBytecode,      // instructions of the lite interpreter
   kForCaller,     // given to whoever asks for it, as it is
 };
 

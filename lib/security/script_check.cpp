@@ -46,38 +46,6 @@ std::string name_of(const IrNode& node) {
   return std::string(torchscript::to_text(node.kind()));
 }
 
-// Returns whether the operator may run while an archive is loaded: those that unpack the state and pack
-// weights may.
-bool may_run_on_load(std::string_view name) {
-  static const std::unordered_set<std::string_view> known = words_of(
-      "aten::Float aten::Int aten::Bool aten::FloatImplicit aten::IntImplicit aten::ScalarImplicit "
-      "aten::__contains__ aten::__getitem__ aten::__is__ aten::__isnot__ aten::__not__ aten::add aten::append "
-      "aten::eq aten::format aten::ge aten::gt aten::le aten::len aten::lt aten::ne aten::percentFormat "
-      "aten::str aten::sub prim::dtype prim::unchecked_cast prim::unchecked_unwrap_optional");
-  const std::string_view base = name.substr(0, name.find('.'));
-  if (known.contains(base)) return true;
-  if (base.starts_with("prim::")) {
-    static const std::unordered_set<std::string_view> language = words_of(
-        "prim::CallFunction prim::CallMethod prim::Constant prim::CreateObject prim::DictConstruct "
-        "prim::GetAttr prim::If prim::ListConstruct prim::ListUnpack prim::RaiseException prim::Return "
-        "prim::SetAttr prim::TupleConstruct prim::TupleIndex prim::TupleUnpack prim::Uninitialized "
-        "prim::isinstance");
-    return language.contains(base);
-  }
-  const bool packs = base.find("prepack") != std::string_view::npos ||
-                     base.starts_with("quantized::make_quantized_cell_params");
-  return packs && (base.starts_with("quantized::") || base.starts_with("_quantized::") ||
-                   base.starts_with("sparse::") || base.starts_with("prepacked::") ||
-                   base.starts_with("mkldnn_prepacked::"));
-}
-
-// Returns whether the operator's result is larger than its arguments: thirty of such calls can fill a memory.
-bool grows(std::string_view name) {
-  static const std::unordered_set<std::string_view> known =
-      words_of("aten::add aten::append aten::format aten::percentFormat aten::str");
-  return known.contains(name.substr(0, name.find('.')));
-}
-
 class CodeCheck {
  public:
   CodeCheck(TorchScriptArchive& archive, const TellOfCode& tell) : archive_(archive), tell_(tell) {}
@@ -311,7 +279,7 @@ class CodeCheck {
     return name;
   }
 
-  static constexpr std::size_t kMaxSteps = 1'000'000, kMaxGrowths = 12;
+  static constexpr std::size_t kMaxSteps = 1'000'000;
 
   TorchScriptArchive& archive_;
   const TellOfCode& tell_;
@@ -323,6 +291,35 @@ class CodeCheck {
 };
 
 }  // namespace
+
+bool may_run_on_load(std::string_view name) {
+  static const std::unordered_set<std::string_view> known = words_of(
+      "aten::Float aten::Int aten::Bool aten::FloatImplicit aten::IntImplicit aten::ScalarImplicit "
+      "aten::__contains__ aten::__getitem__ aten::__is__ aten::__isnot__ aten::__not__ aten::add aten::append "
+      "aten::eq aten::format aten::ge aten::gt aten::le aten::len aten::lt aten::ne aten::percentFormat "
+      "aten::str aten::sub prim::dtype prim::unchecked_cast prim::unchecked_unwrap_optional");
+  const std::string_view base = name.substr(0, name.find('.'));
+  if (known.contains(base)) return true;
+  if (base.starts_with("prim::")) {
+    static const std::unordered_set<std::string_view> language = words_of(
+        "prim::CallFunction prim::CallMethod prim::Constant prim::CreateObject prim::DictConstruct "
+        "prim::GetAttr prim::If prim::ListConstruct prim::ListUnpack prim::RaiseException prim::Return "
+        "prim::SetAttr prim::TupleConstruct prim::TupleIndex prim::TupleUnpack prim::Uninitialized "
+        "prim::isinstance");
+    return language.contains(base);
+  }
+  const bool packs = base.find("prepack") != std::string_view::npos ||
+                     base.starts_with("quantized::make_quantized_cell_params");
+  return packs && (base.starts_with("quantized::") || base.starts_with("_quantized::") ||
+                   base.starts_with("sparse::") || base.starts_with("prepacked::") ||
+                   base.starts_with("mkldnn_prepacked::"));
+}
+
+bool grows(std::string_view name) {
+  static const std::unordered_set<std::string_view> known =
+      words_of("aten::add aten::append aten::format aten::percentFormat aten::str");
+  return known.contains(name.substr(0, name.find('.')));
+}
 
 void check_script(const FileInfo& info, const TellOfCode& tell) {
   TorchScriptArchive archive(info);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <memory>
 #include <set>
@@ -16,6 +17,7 @@
 #include "archive/zip_archive.h"
 #include "exported/format/inert_texts.h"
 #include "security/archive_records.h"
+#include "security/bytecode_check.h"
 #include "security/pickle_check.h"
 #include "security/program_check.h"
 #include "security/script_check.h"
@@ -157,7 +159,10 @@ class Scan {
     }
     storages(scanned);
     indices(scanned);
-    if (scanned.place.kind == ArchiveKind::kScript) script(scanned);
+    if (scanned.place.kind == ArchiveKind::kScript) {
+      script(scanned);
+      bytecode(scanned);
+    }
   }
 
   // Checks a file that is not a zip archive.  `what`: the kind of file, with an article.
@@ -335,9 +340,6 @@ class Scan {
         return loaded(archive, entry, record, head);
       case Reader::kPython:
         return add(SecurityKind::kCode, record, "", "Python code, which runs when the package is imported");
-      case Reader::kBytecode:
-        if (entry.name.ends_with(".pkl")) pickle(archive, entry, record, Unpickler::kLibTorch);
-        return unknown(record, "instructions of the lite interpreter, which reads the memory that they name");
       case Reader::kForCaller:
         return for_caller(archive, entry, record, head);
       case Reader::kNobody:
@@ -377,7 +379,13 @@ class Scan {
     const std::string_view name = entry.name;
     std::string folder(name.substr(0, name.rfind('.')));
     const bool is_package = archive.place.kind == ArchiveKind::kPackage;
-    if (name.ends_with("/bytecode.pkl")) folder = archive.place.folder + "constants";
+    // The lite interpreter's loader looks for the tensors of its code beside the constants if it finds no
+    // folder of that name.
+    if (name == archive.place.folder + "bytecode.pkl" &&
+        std::ranges::none_of(archive.zip->entries(), [](const ZipArchive::Entry& each) {
+          return each.name.find("bytecode/") != std::string::npos;
+        }))
+      folder = archive.place.folder + "constants";
     const std::string start = is_package ? archive.place.folder + ".data/" : folder + "/";
     for (const auto& [key, size] : reading.storages) {
       const std::string named = start + key + storage_suffix(archive);
@@ -549,6 +557,27 @@ class Scan {
     } catch (const Error& error) {
       unknown(folder + "code/", error.what());
     }
+  }
+
+  // Checks the code for the lite interpreter, if the archive has such.
+  void bytecode(const Archive& archive) {
+    const auto read = [&](const char* name) {
+      const ZipArchive::Entry* entry = archive.zip->find_exactly(archive.place.folder + name);
+      return entry == nullptr ? std::string() : read_pickle(archive, *entry);
+    };
+    const std::string record = archive.prefix + archive.place.folder + "bytecode.pkl";
+    if (archive.zip->find_exactly(archive.place.folder + "bytecode.pkl") == nullptr) return;
+    guarded(record, [&] {
+      security::MobileRecords records{read("bytecode.pkl"), read("data.pkl"),
+                                      read("mobile_debug_handles.pkl")};
+      for (const char* name : {".data/version", "version"}) {
+        const ZipArchive::Entry* entry = archive.zip->find_exactly(archive.place.folder + name);
+        if (entry == nullptr) continue;
+        const std::string text = archive.zip->read(*entry, kMaxWord);
+        std::from_chars(text.data(), text.data() + text.size(), records.version);
+      }
+      security::check_bytecode(records, teller(record));
+    });
   }
 
   std::vector<SecurityFinding> findings_;

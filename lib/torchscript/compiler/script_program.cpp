@@ -11,6 +11,7 @@
 #include "support/text/identifier.h"
 #include "support/text/qualified_name.h"
 #include "support/text/words.h"
+#include "torchscript/compiler/bound_methods.h"
 #include "torchscript/compiler/builtin_functions.h"
 #include "torchscript/compiler/compiler.h"
 #include "torchscript/compiler/upgraders.h"
@@ -48,38 +49,6 @@ class Definition final : public FunctionCode {
   SyntaxFile& file_;
   const Tree& tree_;
   TypePtr self_;
-};
-
-// Methods of C++ classes that LibTorch registers, as far as code of archives calls them.
-struct BoundMethod {
-  std::string_view class_names;  // without kTorchBindPrefix; with spaces between them
-  std::string_view schema;       // without `self`
-};
-constexpr std::string_view kConvolutions =
-    "quantized.Conv2dPackedParamsBase quantized.Conv3dPackedParamsBase";
-constexpr std::array kBoundMethods{
-    BoundMethod{"quantized.LinearPackedParamsBase", "bias() -> Tensor?"},
-    BoundMethod{"quantized.LinearPackedParamsBase", "unpack() -> ((Tensor, Tensor?))"},
-    BoundMethod{"quantized.LinearPackedParamsBase", "__getstate__() -> ((Tensor, Tensor?))"},
-    BoundMethod{kConvolutions, "weight() -> Tensor"},
-    BoundMethod{kConvolutions, "__getstate__() -> ((str, Tensor[], Tensor?[]))"},
-    BoundMethod{kConvolutions, "bias() -> Tensor?"},
-    BoundMethod{kConvolutions, "unpack() -> ((Tensor, Tensor?))"},
-    BoundMethod{kConvolutions, "stride() -> int[]"},
-    BoundMethod{kConvolutions, "padding() -> int[]"},
-    BoundMethod{kConvolutions, "output_padding() -> int[]"},
-    BoundMethod{kConvolutions, "dilation() -> int[]"},
-    BoundMethod{kConvolutions, "groups() -> int"},
-    BoundMethod{kConvolutions, "transpose() -> bool"},
-    BoundMethod{"quantized.EmbeddingPackedParamsBase", "bit_rate() -> int"},
-    BoundMethod{"quantized.EmbeddingPackedParamsBase", "__getstate__() -> ((int, Tensor[], float[], int[]))"},
-    BoundMethod{"quantized.EmbeddingPackedParamsBase", "unpack() -> Tensor"},
-    BoundMethod{"quantized.EmbeddingPackedParamsBase", "version() -> int"},
-    BoundMethod{"_nnapi.Compilation", "__init__() -> NoneType"},
-    BoundMethod{"_nnapi.Compilation", "init(Tensor ser, Tensor[] parameters) -> NoneType"},
-    BoundMethod{"_nnapi.Compilation",
-                "init2(Tensor ser, Tensor[] parameters, int preference, bool relax) -> NoneType"},
-    BoundMethod{"_nnapi.Compilation", "run(Tensor[] inputs, Tensor[] outputs) -> NoneType"},
 };
 
 // Classes whose attribute `_packed_params` has the type Tensor in archives from before PyTorch 1.6, and an
@@ -280,7 +249,7 @@ TypePtr Program::torchbind_class(const std::string& name) {
     return nullptr;
   auto type = std::make_shared<ClassType>(name, ClassType::Form::kTorchBind);
   types_[name] = type;
-  for (const BoundMethod& method : kBoundMethods) {
+  for (const BoundMethod& method : bound_methods()) {
     if (!has_word(method.class_names, rest)) continue;
     std::string schema(method.schema);
     const auto open = schema.find('(') + 1;
