@@ -1,6 +1,7 @@
 """Archives for the lite interpreter: models of many kinds, and their bytecode as values that can be changed and written again."""
 
 import io
+import pathlib
 import pickle
 import struct
 import warnings
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 import archive_edit
 import torch
+import torch.jit.mobile
 from torch import Tensor, nn
 
 # --- values of pickles ---
@@ -343,3 +345,12 @@ def made(name: str, **options: Any) -> bytes:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what torch will no longer write some day
         return torch.jit.script(MODELS[name][0]().eval())._save_to_buffer_for_lite_interpreter(**options)
+
+
+def backported(path: pathlib.Path, version: int) -> bytes:
+    """The archive in an older format."""
+    return torch.jit.mobile._backport_for_mobile_to_buffer(str(path), version)
+
+
+def load(path: str) -> Any:
+    return torch.jit.mobile._load_for_lite_interpreter(path)

@@ -7,8 +7,6 @@ import pytest
 
 # Bytes that a package keeps for its caller may be anything: they are an offence by intent (security-unknown).
 BY_INTENT = {"packages_bytes.pt"}
-# Instructions of the lite interpreter read the memory that they name, and are not checked yet: they are an offence (security-unknown).
-NOT_YET = ("mobile",)
 
 
 def said_of(program, tmp_path, files) -> str:
@@ -28,11 +26,11 @@ def said_of(program, tmp_path, files) -> str:
 
 
 def test_one_of_each_kind_holds(program, tmp_path):
-    firsts = [next(benign_files.files(function), None) for function in benign_files.FUNCTIONS if function.__name__ not in NOT_YET]
+    firsts = [next(benign_files.files(function), None) for function in benign_files.FUNCTIONS]
     assert said_of(program, tmp_path, [file for file in firsts if file]) == ""  # without that package there is no safetensors file
 
 
 @pytest.mark.volume
-@pytest.mark.parametrize("function", [each for each in benign_files.FUNCTIONS if each.__name__ not in NOT_YET], ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", benign_files.FUNCTIONS, ids=lambda function: function.__name__)
 def test_files_of_torch_hold(program, tmp_path, function):
     assert said_of(program, tmp_path, benign_files.files(function)) == ""
