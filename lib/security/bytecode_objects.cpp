@@ -33,6 +33,17 @@ std::span<const BytecodePickle::Id> BytecodePickle::items(Id id) const {
   return is_tuple(id) ? machine_.parts(id) : std::span<const Id>();
 }
 
+std::optional<std::vector<BytecodePickle::Id>> BytecodePickle::find_list(Id id) const {
+  if (maker(id).starts_with(kHelpers)) {
+    const auto given = items(machine_.parts(id)[1]);
+    if (!given.empty()) id = given[0];
+  }
+  if (machine_.value(id).kind != Kind::kList) return std::nullopt;
+  std::vector<Id> found;
+  for (const auto& [item, none] : machine_.items(id)) found.push_back(item);
+  return found;
+}
+
 std::optional<std::string_view> BytecodePickle::find_text(Id id) const {
   if (machine_.value(id).kind != Kind::kString) return std::nullopt;
   return machine_.value(id).text;

@@ -52,6 +52,8 @@ class BytecodePickle : PickleMachine::PickleWatcher {
   // Returns the items of a tuple, none for another value.
   std::span<const Id> items(Id id) const;
   bool is_tuple(Id id) const { return machine_.value(id).kind == PickleMachine::Kind::kTuple; }
+  // Returns the items of a list, or of one that a helper of LibTorch gives a type.
+  std::optional<std::vector<Id>> find_list(Id id) const;
   std::optional<std::string_view> find_text(Id id) const;
   std::optional<std::int64_t> find_integer(Id id) const;
 

@@ -21,6 +21,7 @@
 #include "security/pickle_check.h"
 #include "security/program_check.h"
 #include "security/script_check.h"
+#include "security/source_check.h"
 #include "support/error.h"
 #include "support/json_document.h"
 #include "support/restore.h"
@@ -316,6 +317,9 @@ class Scan {
       reader = starts_as_zip(head) ? Reader::kLoaded : Reader::kNobody;
     }
     if (is_finder_note(entry, head)) return;
+    // The lite interpreter's loader reads those of every folder.
+    if (archive.place.kind == ArchiveKind::kScript && entry.name.ends_with(".debug_pkl"))
+      security::check_sources(read_pickle(archive, entry), teller(record));
     switch (reader) {
       case Reader::kText:
         if (entry.size > kMaxWord || !is_words(whole(kMaxWord), entry.name.ends_with("extern_modules")))

@@ -223,6 +223,16 @@ HOSTILE: dict[str, tuple[str, str, Callable[[], bytes]]] = {
         "no table of debug handles",
         lambda: with_bytecode(made("flow", _save_mobile_debug_info=True), without_debug_lists, "mobile_debug_handles.pkl"),
     ),
+    "text_of_a_source": (
+        SIZE,
+        "names a text",
+        lambda: with_bytecode(made("flow"), with_text_numbers, "code/__torch__/mobile_archives.py.debug_pkl"),
+    ),
+    "row_of_a_source": (
+        UNKNOWN,
+        "no form",
+        lambda: with_bytecode(made("flow"), lambda table: (*table[:2], ((0,),)), "code/__torch__/mobile_archives.py.debug_pkl"),
+    ),
     "recursion": (UNKNOWN, "calls itself", lambda: in_method("interfaces", calling_itself, 1)),
     "load_loop": (CODE, "has a loop", lambda: in_method("state", inserted(1, ("JMP", 0, 0)), 2)),
     "load_operator": (CODE, "calls aten::rand", lambda: in_method("state", calling_rand, 2)),
@@ -241,6 +251,11 @@ def with_pair_list(table: Table) -> None:
     for opcode in ("LIST_CONSTRUCT", "LOADC"):
         table["instructions"] = tuple((name, x + 1, n) if name == opcode else (name, x, n) for name, x, n in table["instructions"])
     inserted(1, ("LOADC", 0, 0), ("LIST_CONSTRUCT", 0, 1), ("DROP", 0, 0))(table)
+
+
+def with_text_numbers(table: tuple) -> tuple:
+    tag, texts, ((offset, ((_, file, line), start, end), number), *rows) = table
+    return tag, texts, ((offset, ((mobile_archives.Call("torch.jit._pickle.build_intlist", ([len(texts)],)), file, line), start, end), number), *rows)
 
 
 def calling_rand(table: Table) -> None:
@@ -404,7 +419,7 @@ def main() -> None:
             print(os.path.basename(path), model, "signal", os.WTERMSIG(status))
 
 
-@pytest.mark.parametrize("seed,count", [(0, 100), pytest.param(1, 1500, marks=pytest.mark.volume), pytest.param(2, 1500, marks=pytest.mark.volume)])
+@pytest.mark.parametrize("seed,count", [(0, 60), pytest.param(1, 1500, marks=pytest.mark.volume), pytest.param(2, 1500, marks=pytest.mark.volume)])
 def test_what_passes_ends_no_process(program, tmp_path, seed, count):
     draw = random.Random(seed)
     models = {f"{i}.ptl": draw.choice(RUN if count > 1000 else list(FIRST)) for i in range(count)}
