@@ -7,6 +7,7 @@ import pickle
 import random
 import re
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -437,7 +438,8 @@ def main() -> None:
         if not done:
             os.kill(child, 9)
             os.waitpid(child, 0)
-        elif os.WIFSIGNALED(status):
+        # LibTorch's operators divide integers by zero, in code of TorchScript too: that touches no memory.
+        elif os.WIFSIGNALED(status) and os.WTERMSIG(status) != signal.SIGFPE:
             print(os.path.basename(path), model, "signal", os.WTERMSIG(status))
 
 
