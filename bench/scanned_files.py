@@ -321,8 +321,10 @@ def main() -> int:
     table: dict[str, dict[str, str]] = {}
 
     def write(name_: str, data: bytes, **facts: str) -> None:
-        path = re.sub(r"[^\w.]+", "_", name_).strip("_")
+        # The files of a checkpoint lie in one folder.
+        path = name_ if "benign" in facts else re.sub(r"[^\w.]+", "_", name_).strip("_")
         assert path not in table, path
+        (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_bytes(data)
         table[path] = facts
 

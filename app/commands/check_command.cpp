@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <sys/resource.h>
 #include <CLI/CLI.hpp>
 
 #include "app/cli.h"
@@ -37,6 +38,7 @@
 #include "rules/report_reader.h"
 #include "rules/rule.h"
 #include "rules/rule_file.h"
+#include "security/checkpoint_check.h"
 #include "security/security_scan.h"
 #include "support/log.h"
 #include "support/text/amount.h"
@@ -142,9 +144,10 @@ TraceOptions options_of(const GraphCollection& collection) {
 }
 
 // Returns everything that the security checks find in the file and in its tensors.
-std::vector<SecurityFinding> findings_of(const InputFile& input, const FileInfo& info) {
+std::vector<SecurityFinding> findings_of(const InputFile& input, const FileInfo& info,
+                                         const security::CheckpointShards* shards) {
   std::vector<SecurityFinding> findings =
-      with_input(input, [&] { return scan_security(input.file(), info); });
+      with_input(input, [&] { return scan_security(input.file(), info, shards); });
   if (info.kind != FileKind::kExportedProgram) return findings;
   try {
     auto tensors = find_cut_tensors(info);
@@ -183,7 +186,8 @@ void read_model(const CheckArguments& arguments, const Config& given, const File
 // Writes the report as JSON for check_one(), which runs in the parent; the formats of the user are written
 // there.
 int check_model(const CheckArguments& arguments, Rules rules, const Config& given, const InputFile& input,
-                Output& output, Isolated& isolated, Console& console) {
+                const security::CheckpointShards* shards, Output& output, Isolated& isolated,
+                Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   const bool is_collection = may_be_collection(input, info);
   if (is_collection) {
@@ -209,7 +213,7 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
           input_error("--program expects a torch.export program (.pt2), got " + info.what));
     model.faults = with_input(input, [&] { return verify_programs(info, {}); });
   }
-  if (has_security) model.findings = findings_of(input, info);
+  if (has_security) model.findings = findings_of(input, info, shards);
   if (has_others || (has_security && is_traceable(info.kind))) {
     read_model(arguments, given, info, input, has_others, model, isolated, console);
   }
@@ -219,16 +223,78 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   return model.collection == nullptr ? code : strict_code(given, *model.collection, input, console, code);
 }
 
+// The shards of a distributed checkpoint, opened for the check of its metadata, which lies beside them.
+class OpenShards {
+ public:
+  OpenShards(const InputFile& metadata, std::uint64_t seconds, Console& console) {
+    const auto folder = std::filesystem::path(metadata.display()).parent_path();
+    std::error_code failed;
+    std::vector<std::string> names;
+    for (std::filesystem::directory_iterator at(folder.empty() ? "." : folder, failed), end;
+         !failed && at != end; at.increment(failed)) {
+      std::error_code unknown;  // a pipe would have to be waited for
+      if (at->path().native().ends_with(security::kShard) && at->is_regular_file(unknown))
+        names.push_back(at->path().filename().string());
+    }
+    std::ranges::sort(names);
+    shards_.count = names.size();
+    allow_files(names.size());
+    for (const std::string& name : names) {
+      if (shards_.shards.size() >= most_) break;
+      try {
+        const auto& input =
+            inputs_.emplace_back(std::make_unique<InputFile>((folder / name).string(), console, seconds));
+        shards_.shards.push_back({name, input->file()});
+      } catch (const Error&) {
+        continue;  // the metadata may not name it
+      }
+    }
+  }
+
+  const security::CheckpointShards& shards() const { return shards_; }
+  std::vector<const InputFile*> inputs() const {
+    std::vector<const InputFile*> inputs;
+    std::ranges::transform(inputs_, std::back_inserter(inputs), &std::unique_ptr<InputFile>::get);
+    return inputs;
+  }
+
+ private:
+  // Raises the limit of open files as far as needed, and as this process may.
+  void allow_files(std::size_t count) {
+    constexpr rlim_t kOthers = 64;  // that this process opens besides
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    const rlim_t wanted = std::min<rlim_t>(std::min(count, kMostShards) + kOthers, limit.rlim_max);
+    if (limit.rlim_cur < wanted) {
+      limit.rlim_cur = wanted;
+      if (::setrlimit(RLIMIT_NOFILE, &limit) != 0 && ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    }
+    most_ = std::min<std::size_t>(kMostShards, limit.rlim_cur > kOthers ? limit.rlim_cur - kOthers : 0);
+  }
+
+  static constexpr std::size_t kMostShards = 20'000;
+  std::size_t most_ = 0;
+  std::vector<std::unique_ptr<InputFile>> inputs_;
+  security::CheckpointShards shards_;
+};
+
 // Reads one model in a process of its own, and returns its exit code.
 int check_one(const CheckArguments& arguments, const Rules& rules, const InputFile& input, Config config,
               CheckReports& reports, Console& console) {
   Output product("-", input, console);
   std::string text;
   product.set_filter([&](int in, int) { text = read_all(in); });
-  const int code =
-      run_isolated(arguments.isolation, input, product, console, config.options, [&](Isolated& isolated) {
-        return check_model(arguments, rules, config, input, product, isolated, console);
-      });
+  std::optional<OpenShards> shards;
+  if (security::is_checkpoint_metadata(input.base_name()) &&
+      std::ranges::any_of(rules.rules, is_about_safety))
+    shards.emplace(input, arguments.isolation.seconds(), console);
+  const int code = run_isolated(
+      arguments.isolation, input, product, console, config.options,
+      [&](Isolated& isolated) {
+        return check_model(arguments, rules, config, input, shards ? &shards->shards() : nullptr, product,
+                           isolated, console);
+      },
+      shards ? shards->inputs() : std::vector<const InputFile*>());
   reports.models.push_back(read_check_report(text, input.display()));
   return code;
 }

@@ -405,7 +405,12 @@ FileInfo identify_bytes(const ModelFile& file, std::string_view head) {
       return make(FileKind::kBrokenZip, "the beginning of a zip archive: the file was cut off",
                   "copy or download it again");
     }
-    return identify_zip(file);
+    const std::size_t saved = find_saved_archives(file).size();
+    return saved > 1 ? make(FileKind::kTorchSave,
+                            "a shard of a distributed checkpoint (" + std::to_string(saved) +
+                                " files of torch.save, one behind the other): it holds no graph",
+                            "load the checkpoint into its model in Python, then "s + kSaveModel)
+                     : identify_zip(file);
   }
   for (const Magic& magic : kMagics) {
     if (has_at(head, magic.at, magic.bytes)) {

@@ -18,7 +18,7 @@ enum class FileKind {
   kLiteInterpreter,  // for mobile, without TorchScript code: a zip with bytecode.pkl, or a flatbuffer
   kExportedProgram,  // torch.export.save
   kAotInductor,      // compiled by torch._inductor
-  kTorchSave,        // torch.save, zip or legacy
+  kTorchSave,        // torch.save, zip or legacy, or a chain of them
   kTorchPackage,
   kPickle,
   kSafetensors,
@@ -50,8 +50,8 @@ struct FileInfo {
   std::shared_ptr<const ZipArchive> zip;  // the open archive, for a zip archive
 };
 
-// Reads a few kilobytes, however large the file is.  Throws Error(kInput, at the path) for a zip archive that
-// is built to exhaust time or memory.
+// Reads a few kilobytes, however large the file is; of a chain of archives a few bytes of each.  Throws
+// Error(kInput, at the path) for a zip archive that is built to exhaust time or memory.
 FileInfo identify_file(const ModelFile& file);
 
 // Returns the error for a file that cannot be traced, with one line that says what it is and what to do.

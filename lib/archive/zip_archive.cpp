@@ -48,6 +48,7 @@ std::string quoted(const std::string& name) {
 class Bytes {
  public:
   explicit Bytes(ModelFile file) : file_(std::move(file)), size_(file_->size()) {}
+  Bytes(ModelFile file, const FileRange& part) : Bytes(Bytes(std::move(file)), part.offset, part.size) {}
   Bytes(const Bytes& outer, std::uint64_t start, std::uint64_t size)
       : file_(outer.file_),
         start_(std::min(start, file_->size())),
@@ -93,12 +94,32 @@ std::optional<std::uint64_t> find_end(const Bytes& bytes) {
 
 struct Directory {
   std::uint64_t offset = 0, size = 0, entries = 0;
+  bool operator==(const Directory&) const = default;
 };
+
+// Returns the directory that an end record, or one of zip64, states.
+Directory directory_of_end(std::string_view end) {
+  return {.offset = little_endian(end, 16, 4),
+          .size = little_endian(end, 12, 4),
+          .entries = little_endian(end, 10, 2)};
+}
+Directory directory_of_zip64_end(std::string_view end) {
+  return {.offset = little_endian(end, 48, 8),
+          .size = little_endian(end, 40, 8),
+          .entries = little_endian(end, 32, 8)};
+}
+
+// Returns the locator of zip64 before the end record at `end`; empty if there is none.
+std::string zip64_locator(const Bytes& bytes, std::uint64_t end) {
+  if (end < kZip64LocatorSize) return {};
+  std::string locator = bytes.read_at(end - kZip64LocatorSize, kZip64LocatorSize);
+  return locator.size() == kZip64LocatorSize && locator.starts_with(kZip64LocatorMark) ? locator : "";
+}
 
 // Returns the directory by the end record of zip64, whose locator begins at `at`.  `end` is the end record,
 // which must agree or leave its fields out.
-Directory zip64_directory(const Bytes& bytes, std::uint64_t at, std::string_view end) {
-  const std::string locator = bytes.read_at(at, kZip64LocatorSize);
+Directory zip64_directory(const Bytes& bytes, std::uint64_t at, std::string_view locator,
+                          std::string_view end) {
   const std::uint64_t start = at < kZip64EndSize ? at : at - kZip64EndSize;
   const std::string zip64 = bytes.read_at(start, kZip64EndSize);
   constexpr std::uint64_t kRest = kZip64EndSize - 12;  // the bytes behind the field with this number
@@ -109,9 +130,7 @@ Directory zip64_directory(const Bytes& bytes, std::uint64_t at, std::string_view
                         little_endian(zip64, 16, 8) != 0 ||
                         little_endian(zip64, 24, 8) != little_endian(zip64, 32, 8);
   if (is_split) throw misleading(start, "it is a part of an archive of several disks");
-  const Directory directory{.offset = little_endian(zip64, 48, 8),
-                            .size = little_endian(zip64, 40, 8),
-                            .entries = little_endian(zip64, 32, 8)};
+  const Directory directory = directory_of_zip64_end(zip64);
   const auto agrees = [&](std::size_t place, int size, std::uint64_t value) {
     const std::uint64_t said = little_endian(end, place, size);
     return said == value || said == (std::uint64_t{1} << (8 * size)) - 1;
@@ -135,15 +154,11 @@ Directory find_directory(const Bytes& bytes, std::uint64_t at) {
     throw misleading(at + other, "the comment of the end record contains a second end record");
   std::uint64_t directory_end = at;
   Directory directory;
-  const bool is_zip64 = at >= kZip64LocatorSize &&
-                        bytes.read_at(at - kZip64LocatorSize, kZip64LocatorMark.size()) == kZip64LocatorMark;
-  if (is_zip64) {
-    directory = zip64_directory(bytes, at - kZip64LocatorSize, end);
+  if (const std::string locator = zip64_locator(bytes, at); !locator.empty()) {
+    directory = zip64_directory(bytes, at - kZip64LocatorSize, locator, end);
     directory_end -= kZip64LocatorSize + kZip64EndSize;
   } else {
-    directory.entries = little_endian(end, 10, 2);
-    directory.size = little_endian(end, 12, 4);
-    directory.offset = little_endian(end, 16, 4);
+    directory = directory_of_end(end);
     if (little_endian(end, 8, 2) != directory.entries)
       throw misleading(at, "it is a part of an archive of several disks");
   }
@@ -160,6 +175,53 @@ Directory find_directory(const Bytes& bytes, std::uint64_t at) {
                       std::to_string(ZipArchive::kMaxDirectoryBytes) + ")");
   }
   return directory;
+}
+
+// Returns where the archive of torch.save begins that ends where `bytes` do; nothing if none does.
+std::optional<std::uint64_t> find_start_of_last(const Bytes& bytes) {
+  if (bytes.size() < kEndSize) return std::nullopt;
+  std::uint64_t at = bytes.size() - kEndSize;
+  const std::string end = bytes.read_at(at, kEndSize);
+  if (end.size() != kEndSize || !end.starts_with(kEndMark) || little_endian(end, 20, 2) != 0)
+    return std::nullopt;
+  Directory directory = directory_of_end(end);
+  if (!zip64_locator(bytes, at).empty()) {
+    constexpr std::uint64_t kBefore = kZip64LocatorSize + kZip64EndSize;
+    if (at < kBefore) return std::nullopt;
+    at -= kBefore;
+    const std::string zip64 = bytes.read_at(at, kZip64EndSize);
+    if (zip64.size() != kZip64EndSize || !zip64.starts_with(kZip64EndMark)) return std::nullopt;
+    directory = directory_of_zip64_end(zip64);
+  }
+  if (directory.size > at || directory.offset > at - directory.size) return std::nullopt;
+  const std::uint64_t start = at - directory.size - directory.offset;
+  constexpr std::string_view kFirst = "archive/data.pkl";  // of what is saved to a stream
+  const std::string header = bytes.read_at(start, kHeaderSize + kFirst.size());
+  const bool is_saved = header.starts_with(kRecordMark) && header.ends_with(kFirst);
+  return is_saved ? std::optional(start) : std::nullopt;
+}
+
+// Returns whether miniz, which takes the whole chain for one archive, finds a directory other than that of
+// the first archive.
+bool is_misread(const Bytes& chain, const Bytes& first) {
+  const std::uint64_t at = chain.size() - kEndSize;
+  Directory found = directory_of_end(chain.read_at(at, kEndSize));
+  if (const std::string locator = zip64_locator(chain, at); !locator.empty()) {
+    const std::string end = chain.read_at(little_endian(locator, 8, 8), kZip64EndSize);
+    if (end.size() == kZip64EndSize && end.starts_with(kZip64EndMark)) found = directory_of_zip64_end(end);
+  }
+  if (found == find_directory(first, first.size() - kEndSize)) return false;
+  if (found.size > chain.size() || found.offset > chain.size() - found.size) return false;
+  if (found.size > ZipArchive::kMaxDirectoryBytes) return true;
+  const std::string text = chain.read_at(found.offset, static_cast<std::size_t>(found.size));
+  std::string_view rest = text;
+  for (std::uint64_t i = 0; i < found.entries; ++i) {
+    if (rest.size() < kEntrySize || !rest.starts_with(kEntryMark)) return false;
+    std::uint64_t size = kEntrySize;
+    for (const std::size_t field : {28, 30, 32}) size += little_endian(rest, field, 2);
+    rest.remove_prefix(static_cast<std::size_t>(std::min<std::uint64_t>(size, rest.size())));
+  }
+  return true;
 }
 
 // Returns the extra field of an entry or a header that has the numbers that do not fit into 32 bits; empty if
@@ -456,8 +518,9 @@ Error misleading_archive(const std::string& what) {
 struct ZipArchive::Handle {
   explicit Handle(Bytes from) : bytes(std::move(from)) {}
   Bytes bytes;
-  std::vector<Record> records;     // of the entries, in their order
-  std::vector<std::string> names;  // likewise, in lower case
+  std::uint64_t free = kReadBytes;  // the part of the limit of all reads that does not depend on the size
+  std::vector<Record> records;      // of the entries, in their order
+  std::vector<std::string> names;   // likewise, in lower case
 
   // Returns the record with this name; null where there is none.  Throws for a record whose name differs in
   // case only, which miniz would return and zipfile would not.
@@ -478,6 +541,12 @@ struct ZipArchive::Handle {
 bool ZipArchive::has_end_record(const ModelFile& file) { return find_end(Bytes(file)).has_value(); }
 
 ZipArchive::ZipArchive(ModelFile file) : handle_(std::make_unique<Handle>(Bytes(std::move(file)))) { open(); }
+
+ZipArchive::ZipArchive(ModelFile file, const FileRange& part)
+    : handle_(std::make_unique<Handle>(Bytes(std::move(file), part))) {
+  handle_->free = 0;  // a file may have many parts
+  open();
+}
 
 ZipArchive::ZipArchive(const ZipArchive& outer, std::string_view record) {
   const Entry* found = Handle::find(outer, record);
@@ -561,6 +630,23 @@ std::string ZipArchive::content_key(std::string_view name, std::int64_t offset,
   return is_by_rows ? key : key + "/" + layout;
 }
 
+std::vector<FileRange> find_saved_archives(const ModelFile& file) {
+  const Bytes whole(file);
+  std::vector<FileRange> archives;
+  for (std::uint64_t end = whole.size(); end > 0; end = archives.back().offset) {
+    const auto start = find_start_of_last(Bytes(whole, 0, end));
+    if (!start) return {};
+    if (archives.size() == kMaxChain)
+      throw input_error("refusing this file: it is a chain of more than " + std::to_string(kMaxChain) +
+                        " zip archives");
+    archives.push_back({*start, end - *start});
+  }
+  std::ranges::reverse(archives);
+  if (archives.size() > 1 && is_misread(whole, Bytes(whole, 0, archives.front().size)))
+    throw misleading_archive("it is a chain of archives, in which some readers find another directory");
+  return archives;
+}
+
 RecordBytes bytes_of_record(const ZipArchive& archive, std::string_view name) {
   RecordBytes bytes;
   bytes.offset = archive.find_stored(name);
@@ -607,7 +693,7 @@ std::string ZipArchive::read(const Entry& entry, std::size_t max_bytes) const {
   const auto damaged = [&](const char* reason) {
     return misleading(record.header, "record " + quoted(entry.name) + " cannot be read: " + reason);
   };
-  const std::uint64_t allowed = kReadBytes + kReadTimes * archive.size();
+  const std::uint64_t allowed = handle_->free + kReadTimes * archive.size();
   const auto count = [&](std::size_t bytes) {
     read_ += bytes;
     if (read_ <= allowed) return;

@@ -22,6 +22,9 @@
 //    parts are dropped.  No name has a zero byte.
 // 7. A stored record has the same size twice.  A folder has no content.
 //
+// A file may also be a chain of archives, each of torch.save, one right behind the other: a shard of a
+// distributed checkpoint (find_saved_archives()).  Each of them is an archive by these rules.
+//
 // Archives beyond the limits below are refused as well (millions of records, long names, records that
 // together expand to many times the file).  When an archive is opened only the directory and the headers are
 // checked; read() and is_intact() check a record's content against its size and CRC.
@@ -46,6 +49,12 @@
 
 namespace fxtrace {
 
+// A part of a file.
+struct FileRange {
+  std::uint64_t offset = 0, size = 0;
+  bool operator==(const FileRange&) const = default;
+};
+
 // An open archive.  Only the directory and the records' headers are read at first.  Records that are archives
 // themselves (files of torch.save in a model's archive) can be opened in place.
 class ZipArchive {
@@ -62,7 +71,8 @@ class ZipArchive {
   static constexpr std::uint64_t kMaxDirectoryBytes = 64'000'000;
   static constexpr std::size_t kMaxNameLength = 4'096;
   static constexpr std::size_t kMaxCompressedArchive = 64'000'000;
-  // The limit of all reads together: kReadBytes plus kReadTimes the archive's size.
+  // The limit of all reads together: kReadBytes (for a part of a file: nothing) plus kReadTimes the archive's
+  // size.
   static constexpr std::uint64_t kReadBytes = std::uint64_t{32} << 20;
   static constexpr std::uint64_t kReadTimes = 32;
 
@@ -71,6 +81,8 @@ class ZipArchive {
 
   // Throws Error(kInput) for a file that is not a zip, is damaged, or is refused.
   explicit ZipArchive(ModelFile file);
+  // Opens a part of a file, one of find_saved_archives().
+  ZipArchive(ModelFile file, const FileRange& part);
   // Opens a record of another archive, which need not stay open.  A stored record is read in place; a
   // compressed one is held in memory, and refused beyond kMaxCompressedArchive bytes.
   ZipArchive(const ZipArchive& outer, std::string_view record);
@@ -116,6 +128,19 @@ class ZipArchive {
   std::map<std::string_view, std::size_t> index_;  // positions in entries_, by name in lower case
   mutable std::uint64_t read_ = 0;                 // the bytes that all reads have returned so far
 };
+
+// Returns the parts of a file that consists of archives of torch.save, one right behind the other, as the
+// shards of torch.distributed.checkpoint do: the whole file for a single one; nothing for any other file.
+// Reads a few bytes of each archive, from the end of the file to its beginning, as each end record says how
+// far before it its archive begins.  They have no comments.
+//
+// There must be one reading of a chain, too.  miniz, by which torch.load reads a file, counts from the
+// beginning of the file where the last end record counts from the beginning of its archive.  What stands
+// there must be no directory of that size and number of records, except that of the first archive, which it
+// is in a chain whose first and last archive have the same layout.  Python's zipfile reads the last archive.
+// Throws Error(kInput) for a chain of more than kMaxChain archives.
+inline constexpr std::size_t kMaxChain = 200'000;
+std::vector<FileRange> find_saved_archives(const ModelFile& file);
 
 // The bytes of one record of a model's file.
 struct RecordBytes {

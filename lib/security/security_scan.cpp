@@ -166,6 +166,18 @@ class Scan {
     }
   }
 
+  // Checks a file that is a chain of archives, whose records are called "[3]/archive/data.pkl".
+  void chain(const ModelFile& file, const std::vector<FileRange>& archives) {
+    for (std::size_t i = 0; i < archives.size() && findings_.size() < kMaxFindings; ++i) {
+      const std::string name = "[" + std::to_string(i) + "]";
+      guarded(name, [&] { zip(std::make_shared<const ZipArchive>(file, archives[i]), name + "/", 0); });
+    }
+  }
+
+  void checkpoint(std::string_view bytes, const security::CheckpointShards* shards) {
+    security::check_checkpoint(bytes, shards, teller(""));
+  }
+
   // Checks a file that is not a zip archive.  `what`: the kind of file, with an article.
   void file(std::string_view bytes, std::uint64_t size, const std::string& record, const std::string& what) {
     const auto tell = teller(record);
@@ -593,7 +605,8 @@ class Scan {
 
 }  // namespace
 
-std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo& info) {
+std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo& info,
+                                           const security::CheckpointShards* shards) {
   Scan scan;
   const auto first_bytes = [&](std::size_t most) {
     return file.read_at(0, static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), most)));
@@ -603,6 +616,10 @@ std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo
     const bool is_read_whole = starts_as_pickle(start) || start.starts_with('{') || start.starts_with('[');
     return is_read_whole ? security::kMaxPickle : kMaxForCaller;
   };
+  if (const auto archives = find_saved_archives(file); archives.size() > 1) {
+    scan.chain(file, archives);
+    return scan.take_result();
+  }
   const bool has_end = info.zip != nullptr || ZipArchive::has_end_record(file);
   if (has_end) {
     const auto zip = info.zip != nullptr ? info.zip : std::make_shared<const ZipArchive>(file);
@@ -618,7 +635,9 @@ std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo
                "readers differ on which folder of the archive has the model: '" + root + "' or '" +
                    place.folder + "'");
   } else {
-    scan.file(first_bytes(most_of(head)), file.size(), "", info.what);
+    const std::string bytes = first_bytes(most_of(head));
+    scan.file(bytes, file.size(), "", info.what);
+    scan.checkpoint(bytes, shards);
   }
   return scan.take_result();
 }

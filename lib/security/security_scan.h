@@ -11,13 +11,16 @@
 #include "archive/file_kind.h"
 #include "archive/model_file.h"
 #include "archive/security_finding.h"
+#include "security/checkpoint_check.h"
 
 namespace fxtrace {
 
 // Returns the findings in a file of any kind.  They include all operators and classes that the file names,
 // also those that torch itself registers.  `info` is the result of identify_file().  Work and memory are
-// bounded as for ZipArchive, and do not grow with the weights.  Throws Error(kInput) for an archive that
-// cannot be opened.
-std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo& info);
+// bounded as for ZipArchive, and do not grow with the weights.  `shards`: those beside the file, if it has
+// the name of a distributed checkpoint's metadata.  Throws Error(kInput) for an archive that cannot be
+// opened.
+std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo& info,
+                                           const security::CheckpointShards* shards = nullptr);
 
 }  // namespace fxtrace

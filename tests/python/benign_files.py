@@ -494,27 +494,41 @@ def packages() -> Iterator[File]:
 
 
 def checkpoints() -> Iterator[File]:
-    """The files of torch.distributed.checkpoint, written by one process."""
+    """The files of torch.distributed.checkpoint, written by one process: those of a checkpoint in one folder, its shards first."""
+    import torch.distributed as dist
     import torch.distributed.checkpoint as dcp
+    from torch.distributed._shard import sharded_tensor
+    from torch.distributed._shard.sharding_spec import ChunkShardingSpec
+    from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
+    from torch.distributed.tensor import Shard, distribute_tensor, init_device_mesh
 
     model, optimizer = trained("Adam")
+    training = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}
     states: dict[str, dict[str, Any]] = {
-        "model": {"model": model.state_dict()}, "training": {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3},
+        "model": {"model": model.state_dict()}, "training": training, "threads": training, "single": training,
         "plain": {"epoch": 1, "names": ["a", "b"], "lr": 0.1, "x": torch.ones(3)}, "types": {str(dtype): of_type(dtype,
-        2, 2) for dtype in DTYPES[:16]},
+        2, 2) for dtype in DTYPES[:16]}, "one": {"x": torch.ones(3)}, "equal": {str(i): torch.ones(3) for i in range(5)},
     }  # fmt: skip
-    for name, state in states.items():
-        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with unittest.mock.patch("uuid.uuid4", return_value=uuid.UUID(int=1)):
-                dcp.save(state, checkpoint_id="checkpoint", no_dist=True)
-            for each in sorted(os.listdir("checkpoint")):
-                yield f"{name}_{each.lstrip('.')}", pathlib.Path("checkpoint", each).read_bytes()
-            if name != "types":
-                from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
-
-                dcp_to_torch_save("checkpoint", "whole.pt")
-                yield f"{name}_whole.pt", pathlib.Path("whole.pt").read_bytes()
+    options: dict[str, dict[str, Any]] = {"threads": {"thread_count": 40}, "single": {"single_file_per_rank": False}}
+    dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+    try:
+        mesh = init_device_mesh("cpu", (1,))
+        states["sharded"] = {
+            "dtensor": distribute_tensor(torch.ones(8, 4), mesh, [Shard(0)]),
+            "sharded": sharded_tensor.ones(ChunkShardingSpec(dim=0, placements=["rank:0/cpu"]), 4, 4),
+        }
+        for name, state in states.items():
+            with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                with unittest.mock.patch("uuid.uuid4", return_value=uuid.UUID(int=1)):
+                    dcp.save(state, storage_writer=dcp.FileSystemWriter("checkpoint", **options.get(name, {})), no_dist=name != "sharded")
+                for each in sorted(os.listdir("checkpoint"), reverse=True):
+                    yield f"{name}/{each}", pathlib.Path("checkpoint", each).read_bytes()
+                if name in ("model", "training", "plain"):
+                    dcp_to_torch_save("checkpoint", "whole.pt")
+                    yield f"{name}_whole.pt", pathlib.Path("whole.pt").read_bytes()
+    finally:
+        dist.destroy_process_group()
 
 
 def safetensors() -> Iterator[File]:

@@ -6,13 +6,16 @@ Nothing here is ever read by torch.
 """
 
 import collections
+import copy
 import io
 import json
 import pathlib
 import pickle
 import random
 import re
+import shutil
 import subprocess
+import warnings
 import zipfile
 
 import harness
@@ -20,6 +23,7 @@ import hostile
 import pytest
 import tiers
 import torch
+import torch.distributed.checkpoint as dcp
 import zoo
 from hostile import EMPTY_DICT, EMPTY_TUPLE, MARK, NONE, PROTO, STOP, name, number, text, tuple_of
 
@@ -482,6 +486,71 @@ def test_bytes_beside_records_do_not_pass(program, tmp_path):
     moved[at + 16 : at + 20] = directory.to_bytes(4, "little")
     files["between"] = bytes(moved)
     assert passes(program, tmp_path, files) == []
+
+
+# --- distributed checkpoints ---
+
+
+def test_checkpoints_do_not_pass(program, tmp_path):
+    """The metadata says which bytes of which file are given to torch.load."""
+    call = PROTO4 + OS_SYSTEM + RUN + STOP
+    state = {"weight": torch.frombuffer(bytearray(call), dtype=torch.uint8), "other": torch.ones(3), "epoch": 3}
+    good = tmp_path / "good"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dcp.save(state, checkpoint_id=good, no_dist=True)
+    shard = (good / "__0_0.distcp").read_bytes()
+    metadata = pickle.loads((good / ".metadata").read_bytes())
+    ends = sorted(item.offset + item.length for item in metadata.storage_data.values())
+
+    def checked(shard: bytes, beside: bool = True, named: str = ".metadata", **changes) -> dict[str, str]:
+        """What is said of each file of a checkpoint, with these fields of one item."""
+        folder = tmp_path / "bad"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        (tmp_path / "outside.distcp").write_bytes(shard)
+        made = copy.deepcopy(metadata)
+        vars(next(iter(made.storage_data.values()))).update(changes)
+        (folder / named).write_bytes(pickle.dumps(made))
+        if beside:
+            (folder / "__0_0.distcp").write_bytes(shard)
+        said = {}
+        for each in sorted(path.name for path in folder.iterdir()):
+            done = subprocess.run([program.path, "check", "--security", folder / each], capture_output=True, text=True)
+            said[each] = "" if done.returncode == 0 else done.stdout + done.stderr
+        return said
+
+    assert set(checked(shard).values()) == {""}
+    assert set(checked(shard, named="__0.metadata").values()) == {""}
+    inside = checked(shard, offset=shard.index(call), length=len(call))
+    assert "security-unknown" in inside[".metadata"] and "calls os.system" in inside[".metadata"], inside
+    for what, changes in {
+        f"it reads {ends[1]} bytes from byte 0 on": {"offset": 0, "length": ends[1]},
+        "leads out of its folder": {"relative_path": "../outside.distcp"},
+        "/outside.distcp', a path": {"relative_path": str(tmp_path / "outside.distcp")},
+        "no .distcp file": {"relative_path": "__1_0.distcp"},
+        "are transformed": {"transform_descriptors": ["stream.zstd/1"]},
+    }.items():
+        said = checked(shard, **changes)
+        assert what in said[".metadata"] and said["__0_0.distcp"] == "", (what, said)
+    assert "no .distcp file" in checked(shard, beside=False)[".metadata"]
+    assert "not under its name" in checked(shard, named="metadata")["metadata"]
+    between = checked(shard[: ends[0]] + call + shard[ends[0] :])
+    assert "damaged zip archive" in between["__0_0.distcp"] and "not one of the 0 archives" in between[".metadata"], between
+    evil = zipped({"archive/data.pkl": call, "archive/version": b"3\n"})
+    assert "[2]/archive/data.pkl" in checked(shard[: ends[1]] + evil + shard[ends[1] :])["__0_0.distcp"]
+
+
+def test_a_checkpoint_may_have_more_shards_than_can_be_opened(program, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dcp.save({str(i): torch.ones(1) for i in range(60)}, storage_writer=dcp.FileSystemWriter(tmp_path, single_file_per_rank=False), no_dist=True)
+    command = [program.path, "check", "--security", tmp_path / ".metadata"]
+    for soft, hard in ((80, 1000), (80, 80)):
+        limit = ["sh", "-c", f'ulimit -Sn {soft} && ulimit -Hn {hard} && exec "$@"', "sh"]
+        done = subprocess.run([*limit, *command], capture_output=True, text=True)
+        assert (done.returncode == 0) == (hard > 80), done.stdout + done.stderr
+    assert "of the 60 shards beside it, 16 could be opened" in done.stdout
 
 
 # --- what is no offence ---

@@ -14,6 +14,7 @@ def said_of(program, tmp_path, files) -> str:
     names = []
     for name, data in files:
         if name not in BY_INTENT:
+            (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_bytes(data)
             names.append(name)
     if not names:

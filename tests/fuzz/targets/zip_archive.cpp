@@ -11,7 +11,7 @@
 namespace fxtrace::fuzz {
 
 // An archive that different readers would read differently is refused; in any other, each byte belongs to at
-// most one record.
+// most one record.  Archives of a chain are the whole file.
 void zip_archive(std::string_view input) {
   constexpr std::size_t kMost = std::size_t{1} << 20;
   accepts([&] {
@@ -28,6 +28,16 @@ void zip_archive(std::string_view input) {
       });
     }
     require(stored <= input.size(), "records do not overlap");
+  });
+  accepts([&] {
+    const ModelFile file = memory_file(input);
+    std::uint64_t end = 0;
+    for (const FileRange& part : find_saved_archives(file)) {
+      require(part.offset == end && part.size > 0, "archives of a chain lie side by side");
+      end += part.size;
+      accepts([&] { const ZipArchive archive(file, part); });
+    }
+    require(end == 0 || end == input.size(), "a chain is the whole file");
   });
 }
 
