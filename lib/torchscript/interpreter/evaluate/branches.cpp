@@ -90,7 +90,9 @@ void Branches::choose(const IrNode* node, bool branch) {
   const IrBlock& block = *node->blocks()[branch ? 0 : 1];
   code_.run_block(block);
   Values results = frames_.outputs(block);
+  const bool is_only_one = frames_.is_constant(node->input(0));
   for (std::size_t i = 0; i < results.size(); ++i) {
+    if (is_only_one && frames_.is_constant(block.outputs()[i])) frames_.note_constant(node->outputs()[i]);
     frames_.set(node->outputs()[i], std::move(results[i]));
     strategy().note_name(node->outputs()[i], block.outputs()[i]);
   }

@@ -12,8 +12,6 @@ namespace fxtrace::interpreter {
 class CodeRunner {
  public:
   virtual ~CodeRunner() = default;
-  // Runs the graph in a new activation, which is left on the stack when the run fails.
-  virtual Values run_graph(const IrGraph& graph, const Values& inputs, const std::string& function) = 0;
   // Runs the nodes of the block, without those left out, in the innermost activation.
   virtual void run_block(const IrBlock& block, const std::unordered_set<const IrNode*>& left_out = {}) = 0;
   virtual void run_node(const IrNode* node) = 0;

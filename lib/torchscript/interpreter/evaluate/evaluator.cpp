@@ -27,14 +27,22 @@ const IrGraph& code_of(Function& function, const TorchScriptProgram& program) {
 
 }  // namespace
 
-Values Evaluator::run_graph(const IrGraph& graph, const Values& inputs, const std::string& function) {
+Values Evaluator::run_graph(const IrGraph& graph, const Values& inputs, const std::string& function,
+                            const IrNode* call) {
   Frames& frames = context_.frames;
-  frames.push({function});
   const auto& formals = graph.inputs();
+  Activation activation{function};
+  const std::size_t first = call != nullptr && call->is(Symbol::kPrimCallFunction) ? 1 : 0;
+  for (std::size_t i = 0; call != nullptr && i < formals.size() && first + i < call->inputs().size(); ++i) {
+    if (frames.is_constant(call->input(first + i))) activation.constants.insert(formals[i]);
+  }
+  frames.push(std::move(activation));
   for (std::size_t i = 0; i < formals.size() && i < inputs.size(); ++i) frames.set(formals[i], inputs[i]);
   run_block(*graph.block(), {});
   Values result = frames.outputs(*graph.block());
+  const bool gives_constant = call != nullptr && frames.are_constants(graph.outputs());
   frames.pop();
+  if (gives_constant) frames.note_constant(call->output());
   return result;
 }
 
@@ -101,8 +109,10 @@ Value Evaluator::follow(Function& function, const Values& arguments, const IrNod
     failure.source = context_.program.location(call->call, std::string(function.name()));
     throw TraceFailure(std::move(failure));
   }
-  const Values results =
-      run_graph(code_of(function, context_.program), arguments, std::string(function.name()));
+  const bool is_call =
+      node != nullptr && (node->is(Symbol::kPrimCallMethod) || node->is(Symbol::kPrimCallFunction));
+  const Values results = run_graph(code_of(function, context_.program), arguments,
+                                   std::string(function.name()), is_call ? node : nullptr);
   return results.empty() ? Value() : results[0];
 }
 

@@ -27,7 +27,10 @@ class Evaluator final : public CodeRunner {
         process_state_(context, propagation, *this),
         value_nodes_(context, propagation, *this) {}
 
-  Values run_graph(const IrGraph& graph, const Values& inputs, const std::string& function) override;
+  // Runs the graph in a new activation, which is left on the stack when the run fails.  `call` is the node of
+  // its call; null when the caller's constants are none in the graph.
+  Values run_graph(const IrGraph& graph, const Values& inputs, const std::string& function,
+                   const IrNode* call = nullptr);
   void run_block(const IrBlock& block, const std::unordered_set<const IrNode*>& left_out) override;
   void run_node(const IrNode* node) override;
   void choose(const IrNode* node, bool branch) override { branches_.choose(node, branch); }

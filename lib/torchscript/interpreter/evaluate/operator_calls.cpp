@@ -1,6 +1,7 @@
 #include "torchscript/interpreter/evaluate/operator_calls.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "operators/operators.h"
@@ -9,6 +10,7 @@
 #include "torchscript/interpreter/program/convert.h"
 #include "torchscript/interpreter/state/abstract.h"
 #include "torchscript/interpreter/state/structure.h"
+#include "torchscript/operators/operator_table.h"
 #include "torchscript/operators/plain_operators.h"
 #include "torchscript/values/tensor_elements.h"
 
@@ -51,7 +53,37 @@ bool is_list_of_integers(const Type& type) {
   return list != nullptr && list->element()->kind() == TypeKind::kInt;
 }
 
+// Returns the overload for a number in the place of a tensor that is added, subtracted, multiplied or divided
+// by; null for other operators.
+const FunctionSchema* find_overload_for_number(const FunctionSchema& schema) {
+  constexpr std::array kNames{"aten::add", "aten::sub", "aten::mul", "aten::div"};
+  if (schema.overload_name != "Tensor" || std::ranges::find(kNames, schema.name) == kNames.end())
+    return nullptr;
+  const auto& overloads = torchscript::registered_overloads(schema.symbol);
+  const auto found = std::ranges::find(overloads, "Scalar", &FunctionSchema::overload_name);
+  return found == overloads.end() ? nullptr : *found;
+}
+
 }  // namespace
+
+// LibTorch does so whenever it optimizes code (torch/csrc/jit/passes/canonicalize_ops.cpp).  Numbers of
+// traced Python code are such tensors: for an integer tensor i, i + 0.5 has the default dtype, not float64.
+const FunctionSchema* OperatorCalls::take_number(const IrNode* node, const FunctionSchema* schema,
+                                                 Values& values) {
+  const FunctionSchema* for_number = find_overload_for_number(*schema);
+  if (for_number == nullptr || !values[1].is_tensor() || values[1].to_tensor().dim() != 0 ||
+      !frames_.is_constant(node->input(1)))
+    return schema;
+  const auto number = context_.program.archive().find_item(values[1].to_tensor());
+  if (!number) return schema;
+  if (number->is_bool()) {
+    frames_.raise("LibTorch makes a number of a constant tensor that is the second operand of " +
+                      schema->name + ", which takes no bool",
+                  node);
+  }
+  values[1] = *number;
+  return for_number;
+}
 
 void OperatorCalls::check_numbers(const FunctionSchema& schema, const Values& values,
                                   const IrNode* node) const {
@@ -96,6 +128,7 @@ void OperatorCalls::run(const IrNode* node) {
     frames_.refuse(std::string(to_text(node->kind())) + " cannot be followed", node);
   }
   Values values = frames_.inputs(node);
+  schema = take_number(node, schema, values);
   check_numbers(*schema, values, node);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (schema->is_written(i)) strategy().note_write(values[i], node);
@@ -154,8 +187,11 @@ void OperatorCalls::execute(const IrNode* node, Values values) {
     if (!is_given) context_.budget.spend(kUnitsOfElement * torchscript::length_of(result));
   }
   const auto& outputs = node->outputs();
-  for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i)
+  const bool is_constant = frames_.are_constants(node->inputs());
+  for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i) {
+    if (is_constant && !is_container(results[i])) frames_.note_constant(outputs[i]);
     frames_.set(outputs[i], std::move(results[i]));
+  }
 }
 
 }  // namespace fxtrace::interpreter

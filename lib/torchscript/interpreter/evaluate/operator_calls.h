@@ -17,6 +17,8 @@ class OperatorCalls : EvaluatorPart {
   void check_numbers(const FunctionSchema& schema, const Values& values, const IrNode* node) const;
   // Returns whether the operator only moves elements of a list or dict of the code, whatever they are.
   bool is_structural(const IrNode* node, const FunctionSchema& schema, const Values& values);
+  // Puts the number in the place of a constant tensor; returns the overload for numbers, else `schema`.
+  const FunctionSchema* take_number(const IrNode* node, const FunctionSchema* schema, Values& values);
   // Computes the operator on the values themselves.
   void execute(const IrNode* node, Values values);
 };

@@ -64,6 +64,7 @@ void ValueNodes::cast(const IrNode* node) {
   const Proxy* proxy = find_proxy(whole);
   if (proxy == nullptr) {
     if (is_check && whole.is_none()) frames_.raise("AssertionError: Unwrapping null optional", node);
+    if (frames_.is_constant(node->input(0))) frames_.note_constant(node->output());
     return frames_.set(node, whole);
   }
   if (is_check && proxy->static_type->kind() == TypeKind::kOptional) {
@@ -116,6 +117,7 @@ bool ValueNodes::compare_identity(const IrNode* node) {
   const Value& left = frames_.input(node, 0);
   const Value& right = frames_.input(node, 1);
   const bool is = node->kind() == Symbol::kAtenIs;
+  if (frames_.are_constants(node->inputs())) frames_.note_constant(node->output());
   if (left.is_none() && right.is_none()) {
     frames_.set(node, is);
     return true;

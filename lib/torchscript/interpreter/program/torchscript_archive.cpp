@@ -229,22 +229,28 @@ const std::string& TorchScriptArchive::bytes_of(const std::string& record) const
   return place->second;
 }
 
-std::optional<std::vector<Argument>> TorchScriptArchive::elements(const TensorValue& tensor,
-                                                                  std::int64_t most) const {
+std::optional<std::vector<Value>> TorchScriptArchive::find_elements(const TensorValue& tensor,
+                                                                    std::int64_t most) const {
   if (tensor.layout != TensorLayout::kStrided || is_quantized(tensor.dtype) || tensor.numel() > most)
     return std::nullopt;
-  std::vector<Argument> result;
-  if (tensor.elements) {
-    for (const Value& value : torchscript::values_of(*tensor.elements))
-      result.push_back(number_argument(value));
-    return result;
-  }
+  if (tensor.elements) return torchscript::values_of(*tensor.elements);
   if (!tensor.storage || foreign_byte_order_ || zip_ == nullptr || tensor.storage->device.type == "meta")
     return std::nullopt;
-  const auto values = torchscript::find_elements(tensor, bytes_of(tensor.storage->record), most);
+  return torchscript::find_elements(tensor, bytes_of(tensor.storage->record), most);
+}
+
+std::optional<std::vector<Argument>> TorchScriptArchive::elements(const TensorValue& tensor,
+                                                                  std::int64_t most) const {
+  const auto values = find_elements(tensor, most);
   if (!values) return std::nullopt;
+  std::vector<Argument> result;
   for (const Value& value : *values) result.push_back(number_argument(value));
   return result;
+}
+
+std::optional<Value> TorchScriptArchive::find_item(const TensorValue& tensor) const {
+  const auto values = find_elements(tensor, 1);
+  return values && values->size() == 1 ? std::optional(values->front()) : std::nullopt;
 }
 
 RecordBytes TorchScriptArchive::record_bytes(const std::string& record) const {

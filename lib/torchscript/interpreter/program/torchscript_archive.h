@@ -83,6 +83,8 @@ class TorchScriptArchive {
   Constant constant(const TensorValue& tensor) const;
   // Returns the tensor's elements in row-major order; absent when they are unknown, or more than `most`.
   std::optional<std::vector<Argument>> elements(const TensorValue& tensor, std::int64_t most) const;
+  // Returns the element of a tensor without dimensions; absent when it is unknown.
+  std::optional<Value> find_item(const TensorValue& tensor) const;
   // Returns the script object as a constant of a graph when it is one of the code's constants, such as packed
   // parameters of a frozen model.
   std::optional<Constant> find_object_constant(const ObjectValue* object) const;
@@ -100,6 +102,7 @@ class TorchScriptArchive {
   std::string read_record(const std::string& name) const;
   std::string read_code(const std::string& name) const;
   void read_constant_types();
+  std::optional<std::vector<Value>> find_elements(const TensorValue& tensor, std::int64_t most) const;
   // Gives a small tensor its elements.
   void read_small(torchscript::Value& value) const;
   Value read_pickle(const std::string& name);

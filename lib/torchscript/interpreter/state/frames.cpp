@@ -22,6 +22,10 @@ Values Frames::values(const std::vector<IrValue*>& names) const {
   return values;
 }
 
+bool Frames::are_constants(const std::vector<IrValue*>& names) const {
+  return std::ranges::all_of(names, [this](const IrValue* name) { return is_constant(name); });
+}
+
 Values Frames::values_around(const IrNode* node, std::size_t frame) const {
   Values around;
   for (std::size_t i = 0; i <= frame; ++i) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct Attempt;
 struct Activation {
   std::string function;
   std::unordered_map<const IrValue*, Value> values = {};
+  // The values that LibTorch's optimizer makes constants, besides those of prim::Constant.
+  std::unordered_set<const IrValue*> constants = {};
   // The state before the condition of a loop is computed, by loop.
   std::unordered_map<const IrNode*, std::shared_ptr<Attempt>> loop_starts = {};
 };
@@ -40,6 +43,14 @@ class Frames {
   Values outputs(const IrBlock& block) const { return values(block.outputs()); }
   void set(const IrValue* name, Value value) { frames_.back().values[name] = std::move(value); }
   void set(const IrNode* node, Value value) { set(node->output(), std::move(value)); }  // its only output
+  // LibTorch inlines calls before it optimizes the code that it runs: arguments and results that are
+  // constants, and what it computes of constants alone, are constants then.  Values of tuples, loops and
+  // undecided branches are not, whatever they are in this run.
+  bool is_constant(const IrValue* name) const {
+    return name->node()->is(Symbol::kPrimConstant) || frames_.back().constants.contains(name);
+  }
+  bool are_constants(const std::vector<IrValue*>& names) const;
+  void note_constant(const IrValue* name) { frames_.back().constants.insert(name); }
   // Returns the values of the activations up to `frame`, without those computed in the blocks of `node`
   // there.
   Values values_around(const IrNode* node, std::size_t frame) const;
