@@ -6,10 +6,8 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
-#include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/runtime/operator.h>
 #include <torch/csrc/jit/runtime/print_handler.h>
-#include <torch/csrc/jit/runtime/profiling_graph_executor_impl.h>
 
 #include "execute/engine_value.h"
 
@@ -66,7 +64,6 @@ bool prepare() {
     at::set_num_interop_threads(1);
     c10::GradMode::set_enabled(false);
     torch::jit::setPrintHandler([](const std::string& /*text*/) {});  // stdout is for the answer alone
-    torch::jit::setGraphExecutorOptimize(false);
     // An index beyond the sizes would read memory outside of the tensor.
     at::globalContext().setCheckSparseTensorInvariants(true);
     at::manual_seed(0);

@@ -145,19 +145,8 @@ std::string demangled(const std::string& name) {
   return std::regex_replace(name, mangle, "");
 }
 
-// Turns regions of autocast into casts, which LibTorch does only when it optimizes a graph.
-void make_casts(torch::jit::Function& function, const torch::jit::CompilationUnit* code) {
-  if (code == nullptr || code->get_class("__torch__.torch.amp.autocast_mode.autocast") == nullptr) return;
-  torch::jit::GraphFunction* const graph = torch::jit::tryToGraphFunction(function);
-  if (graph == nullptr) return;
-  const torch::jit::GraphOptimizerEnabledGuard optimizes(true);
-  graph->get_executor();
-}
-
-// Runs the function.  Forked calls run at once, as there are no threads.  `code` is null for classes of C++.
-c10::IValue run(torch::jit::Function& function, const torch::jit::CompilationUnit* code,
-                torch::jit::Stack stack) {
-  make_casts(function, code);
+// Runs the function.  Forked calls run at once, as there are no threads.
+c10::IValue run(torch::jit::Function& function, torch::jit::Stack stack) {
   const auto done = function.runAsync(stack, [](const std::function<void()>& task) { task(); });
   done->wait();
   if (done->hasError()) std::rethrow_exception(done->exception_ptr());
@@ -181,7 +170,6 @@ std::vector<c10::IValue> bound_with_self(const c10::FunctionSchema& schema, cons
 c10::IValue call_with_hooks(const c10::IValue& object, const FxtraceArguments& arguments) {
   const auto type = object.toObject()->type();
   torch::jit::Function& forward = type->getMethod("forward");
-  const std::shared_ptr<torch::jit::CompilationUnit> unit = object.toObject()->compilation_unit();
   const auto with_self = [&](std::vector<c10::IValue> values) {
     values.insert(values.begin(), object);
     return values;
@@ -190,16 +178,16 @@ c10::IValue call_with_hooks(const c10::IValue& object, const FxtraceArguments& a
   inputs.erase(inputs.begin());
   const auto as_tuple = [&] { return c10::IValue(c10::ivalue::Tuple::create(inputs)); };
   for (torch::jit::Function* hook : type->getForwardPreHooks()) {
-    const c10::IValue changed = run(*hook, unit.get(), {object, as_tuple()});
+    const c10::IValue changed = run(*hook, {object, as_tuple()});
     if (changed.isTuple()) {
       inputs = changed.toTupleRef().elements().vec();
     } else if (!changed.isNone()) {
       inputs = {changed};
     }
   }
-  c10::IValue result = run(forward, unit.get(), with_self(inputs));
+  c10::IValue result = run(forward, with_self(inputs));
   for (torch::jit::Function* hook : type->getForwardHooks()) {
-    c10::IValue changed = run(*hook, unit.get(), {object, as_tuple(), result});
+    c10::IValue changed = run(*hook, {object, as_tuple(), result});
     if (!changed.isNone()) result = std::move(changed);
   }
   return result;
@@ -211,7 +199,7 @@ c10::IValue call_method(const c10::IValue& object, const std::string& name,
   const auto self = object.toObject();
   if (name == "__call__") return call_with_hooks(object, arguments);
   torch::jit::Function& method = self->type()->getMethod(name);
-  return run(method, self->compilation_unit().get(), bound_with_self(method.getSchema(), object, arguments));
+  return run(method, bound_with_self(method.getSchema(), object, arguments));
 }
 
 c10::IValue call_function(const c10::IValue& module, const std::string& name,
@@ -225,7 +213,7 @@ c10::IValue call_function(const c10::IValue& module, const std::string& name,
     found = function;
   }
   TORCH_CHECK(found != nullptr, why);
-  return run(*found, unit.get(), bound(found->getSchema(), arguments));
+  return run(*found, bound(found->getSchema(), arguments));
 }
 
 }  // namespace

@@ -275,7 +275,7 @@ def test_modules_that_run_as_themselves_are_told(program, partly):
     path, x = str(partly / "net.pt"), ["--input", "x=float32[2,3]"]
     result = verify(program, path, *x)
     equal, failed = result.stdout.splitlines()
-    assert result.returncode == 0 and "; 2 modules ran as themselves; 1 run" in equal
+    assert result.returncode == 0 and "; 2 modules ran as themselves; 2 runs" in equal
     assert failed == "  failed to trace, so nothing inside was compared: decides"
     answer = answer_of(verify(program, path, *x, "--json"))
     assert (answer["verdict"], answer["own_modules"], answer["failed_modules"]) == ("equal", ["linear", "decides"], ["decides"])
@@ -483,7 +483,7 @@ def test_inputs_of_files(program, pair, tmp_path, how):
     options = written(tmp_path, inputs, how)
     result = verify(program, str(pair / "net.pt"), *options)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.endswith("; 1 run on the given inputs\n")
+    assert result.stdout.endswith("; 2 runs on the given inputs\n")
 
 
 def test_inputs_of_an_exported_program(program, pair, tmp_path):
