@@ -1,15 +1,47 @@
 #include "torchscript/interpreter/graph/graph_operators.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "operators/operators.h"
-#include "opinfo/python_spelling.h"
 #include "opinfo/traits.h"
 #include "support/text/shell_word.h"
 #include "torchscript/interpreter/program/convert.h"
 #include "torchscript/interpreter/state/abstract.h"
 
 namespace fxtrace::interpreter {
+namespace {
+
+// Returns whether there is a number in the nested lists, whatever the graph is given.
+bool has_number(const Value& data) {
+  if (!data.is_list())
+    return find_proxy(data) == nullptr || find_proxy(data)->static_type->kind() != TypeKind::kList;
+  return std::ranges::any_of(data.items(), has_number);
+}
+
+// Returns whether the number, in a tensor of `first`, becomes the same number of `dtype` as it does directly.
+// What does not fit wraps around in TorchScript, and Python raises.
+bool converts_directly(const Value& number, ScalarType first, Dtype dtype) {
+  constexpr double kFitsAll = 127;  // every dtype has the whole numbers up to this
+  if (dtype == first || number.is_bool()) return true;
+  const bool is_wide = dtype == ScalarType::kFloat32 || dtype == ScalarType::kFloat64;
+  if (number.is_double()) {
+    const double value = number.to_double();
+    const bool is_exact = static_cast<double>(static_cast<float>(value)) == value;
+    return is_exact && (is_wide || (value >= 0 && value <= kFitsAll));
+  }
+  if (number.is_int() && number.to_int() >= 0 && number.to_int() <= static_cast<std::int64_t>(kFitsAll))
+    return true;
+  return is_wide && first == ScalarType::kInt64;
+}
+
+bool all_convert_directly(const Value& data, ScalarType first, Dtype dtype) {
+  if (!data.is_list()) return converts_directly(data, first, dtype);
+  return std::ranges::all_of(data.items(),
+                             [&](const Value& item) { return all_convert_directly(item, first, dtype); });
+}
+
+}  // namespace
 
 // Returns the meaning of the integers that are compared: an integer that a dtype is compared with is a dtype,
 // as in x.dtype == torch.float32 and x.dtype in (torch.int32, torch.int64).
@@ -35,10 +67,13 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
   if (record_in_python(node, schema, values)) return;
   PythonTarget target = python_target(schema.name, schema.overload_name, own_schema(schema));
   const NumberMeaning compared = compared_meaning(node, values);
-  auto [args, kwargs] = recording_.arguments(schema, values, 0, node, [&](std::size_t index) {
+  auto arguments = recording_.arguments(schema, values, 0, node, [&](std::size_t index) {
     const NumberMeaning meaning = meaning_of_parameter(schema, index);
     return meaning == NumberMeaning::kNumber ? compared : meaning;
   });
+  auto& [args, kwargs] = arguments;
+  if (target.name == "torch.tensor" || target.name == "torch.as_tensor")
+    spell_tensor_of_numbers(node, values, results.at(0), arguments, target);
   NumberMeaning result_meaning = NumberMeaning::kNumber;
   switch (target.form) {
     case TargetForm::kUnsupported:
@@ -88,6 +123,56 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
   recording_.input_guards.note_made(tracer_.ref(recorded));
   set_recorded(node, recorded, result_meaning, std::move(results));
   propagation_.note_results(node, schema, values);
+}
+
+// TorchScript makes a tensor of the dtype that the type of the numbers tells, the default one for floats, and
+// converts that; Python takes the numbers as they are, and the dtype of an empty list is always the default.
+void GraphOperators::spell_tensor_of_numbers(const IrNode* node, const Values& values,
+                                             const AbstractValue& result, Recording::Arguments& arguments,
+                                             PythonTarget& target) {
+  const Type* type = node->input(0)->type().get();
+  while (const auto* list = type->as<ListType>()) type = list->element().get();
+  const bool is_float = type->kind() == TypeKind::kFloat;
+  if (!is_float && type->kind() != TypeKind::kInt && type->kind() != TypeKind::kBool) return;
+  const ScalarType first = is_float                          ? kDefaultFloat
+                           : type->kind() == TypeKind::kBool ? ScalarType::kBool
+                                                             : ScalarType::kInt64;
+  auto& [args, kwargs] = arguments;
+  const auto named = [&](std::string_view name) {
+    return std::ranges::find(kwargs, name, &Kwargs::value_type::first);
+  };
+  const auto given = named("dtype");
+  const auto own = [&] {
+    return recording_.argument(static_cast<std::int64_t>(first), node, NumberMeaning::kDtype);
+  };
+  if (given == kwargs.end()) {
+    if (!is_float && !has_number(values[0])) kwargs.insert(kwargs.begin(), {"dtype", own()});
+    return;
+  }
+  const auto& formals = node->operator_schema()->arguments;
+  const auto place = static_cast<std::size_t>(std::ranges::find(formals, "dtype", &FunctionArgument::name) -
+                                              formals.begin());
+  const Dtype dtype = place < values.size() && values[place].is_int()
+                          ? find_scalar_type(values[place].to_int())
+                          : std::nullopt;
+  const bool is_trained = named("requires_grad") != kwargs.end() && !is_float;  // an integer cannot be
+  if (is_trained || all_convert_directly(values[0], first, dtype)) return;
+  const Argument wanted = given->second;
+  if (is_float) {
+    kwargs.erase(given);
+  } else {
+    given->second = own();
+  }
+  AbstractValue known = result;
+  if (auto* info = std::get_if<TensorInfo>(&known.value)) {
+    info->dtype = first;
+    info->content = nullptr;
+  }
+  const Value made =
+      recording_.call(target.name, std::move(args), tensor_type(), node, std::move(known), std::move(kwargs));
+  target = {"aten.to.dtype", TargetForm::kOperator};
+  args = {recording_.argument(made, node), wanted};
+  kwargs.clear();
 }
 
 // Records changes of a list that the graph makes for which Python has no function, by functions that it has.

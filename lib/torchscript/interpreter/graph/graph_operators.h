@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "opinfo/python_spelling.h"
 #include "torchscript/interpreter/record/recording_part.h"
 
 namespace fxtrace::interpreter {
@@ -19,6 +20,8 @@ class GraphOperators : RecordingPart {
   bool record_container_change(const IrNode* node, const FunctionSchema& schema, const Values& values,
                                const AbstractValue& result);
   bool record_in_python(const IrNode* node, const FunctionSchema& schema, const Values& values);
+  void spell_tensor_of_numbers(const IrNode* node, const Values& values, const AbstractValue& result,
+                               Recording::Arguments& arguments, PythonTarget& target);
   Value formatted(const Values& values, const IrNode* node);
   void set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning,
                     std::vector<AbstractValue> known);

@@ -1,4 +1,4 @@
-"""Tests constant tensors without dimensions, as numbers are in traced code: as torch.jit.load runs them, which makes numbers of some."""
+"""Tests tensors and numbers that become each other: constants without dimensions, which LibTorch makes numbers, and tensors of numbers."""
 
 from typing import List, Optional, Tuple  # noqa: UP035
 
@@ -156,3 +156,33 @@ def test_a_bool_fails_as_in_torch(program, tmp_path):
         torch.jit.load(path)(INPUTS[1])
     failure = program.trace(path)["modules"][0]["failure"]
     assert failure["kind"] == "raised" and "aten::mul" in failure["message"]
+
+
+class OfNumbers(nn.Module):
+    """Made with the dtype that the type of the numbers tells, and then converted."""
+
+    def forward(self, x: Tensor, n: float, i: int, floats: List[float], ints: List[int], nested: List[List[bool]]):
+        none: List[int] = []
+        flags: List[bool] = []
+        results = [torch.tensor(none), torch.tensor([flags, flags]), torch.as_tensor([none]), torch.tensor(floats), torch.tensor(ints)]
+        results += [torch.tensor(nested), torch.as_tensor(nested, dtype=torch.float64), torch.tensor([[n, 0.1]], dtype=torch.float64)]
+        results += [torch.tensor(n, dtype=torch.float64), torch.as_tensor(n, dtype=torch.float64), torch.tensor(0.1, dtype=torch.float16)]
+        results += [torch.tensor(floats, dtype=torch.float64), torch.tensor([n * 1e9 + 1.0], dtype=torch.int64), torch.tensor(0.1, dtype=x.dtype)]
+        results += [torch.tensor(0.5, dtype=x.dtype), torch.tensor(300, dtype=torch.uint8), torch.tensor([i, -1], dtype=torch.uint8)]
+        results += [torch.tensor(i, dtype=torch.float32), torch.tensor(ints, dtype=torch.bool), torch.tensor([1, 2], dtype=torch.float64)]
+        y = x.clone()
+        y[0] = 0.1
+        results += [y]
+        return results
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_tensors_of_numbers(program, tmp_path, rows, dtype):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(OfNumbers()).save(path)
+    inputs = (torch.rand(2, dtype=dtype), 0.1, 300, [0.1, 0.3][:rows], [3, 7][:rows], [[], []][:rows])
+    expected = torch.jit.load(path)(*inputs)
+    for options in [(), (f"--input=x={str(dtype).removeprefix('torch.')}[2]",)]:
+        graph = program.trace(path, *options)["graphs"][0]
+        assert harness.difference(expected, harness.rebuild(path, graph)(*inputs)) is None
