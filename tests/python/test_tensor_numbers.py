@@ -1,8 +1,9 @@
-"""Tests tensors and numbers that become each other: constants without dimensions, which LibTorch makes numbers, and tensors of numbers."""
+"""Tests tensors and numbers that become each other: constants without dimensions, which LibTorch makes numbers, and tensors of numbers; and lists that are unpacked."""
 
 from typing import List, Optional, Tuple  # noqa: UP035
 
 import convert_cases
+import fxtrace
 import fx_source
 import harness
 import pytest
@@ -186,3 +187,33 @@ def test_tensors_of_numbers(program, tmp_path, rows, dtype):
     for options in [(), (f"--input=x={str(dtype).removeprefix('torch.')}[2]",)]:
         graph = program.trace(path, *options)["graphs"][0]
         assert harness.difference(expected, harness.rebuild(path, graph)(*inputs)) is None
+
+
+class Unpacks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor):
+        a, b = self.linear(x).split(2)
+        c, d = x.unbind(1)
+        i, j, k = torch.where(x > 0)
+        return a + b, c + d, i + j + k
+
+
+@pytest.mark.parametrize("given", [None, "float32[4,2,3]", "float32[n,2,3]"])
+@pytest.mark.parametrize("how", ["scripted", "traced"])
+def test_a_list_that_is_unpacked_has_as_many_elements(program, monkeypatch, tmp_path, how, given):
+    monkeypatch.setenv("FXTRACE", program.path)
+    path, x = str(tmp_path / "model.pt"), torch.rand(4, 2, 3)
+    made = torch.jit.script(Unpacks()) if how == "scripted" else torch.jit.trace(Unpacks(), x, check_trace=False)
+    made.save(path)
+    loaded = torch.jit.load(path)
+    graph = fxtrace.trace(path, input=None if given is None else {"x": given}).graph_module()
+    with torch.no_grad():
+        assert harness.difference(loaded(x), graph(x)) is None
+        for other in (torch.rand(5, 2, 3), torch.rand(2, 2, 3), torch.rand(4, 3, 3), torch.rand(4, 2, 2, 3)):
+            with pytest.raises(RuntimeError, match="Expected"):
+                loaded(other)
+            with pytest.raises((RuntimeError, IndexError, fxtrace.GuardError)):
+                graph(other)

@@ -60,6 +60,18 @@ class Builder {
     Expression expression = start(value);
     return repeated_.empty() ? expression : start(value);
   }
+  Expression length(NodeId list) {
+    const Node& node = graph_.node(list);
+    if (const auto number = written_length(node)) return *number;
+    budget_ = size_.nodes;
+    if (node.target == "aten.size.default") return rank(*node.args[0].get_if<NodeId>(), 0);
+    if (node.target == "aten.unbind.int" && node.args[0].is<NodeId>()) {
+      const Argument dim = node.args.size() > 1 ? node.args[1] : Argument(std::int64_t{0});
+      return Expression::method(whole(node.args[0]), "size", {translate(dim, 0)});
+    }
+    asks_length_ = true;
+    return whole(list);
+  }
   bool names_values() const { return names_values_; }
 
  private:
@@ -70,7 +82,8 @@ class Builder {
     budget_ = in_guard() ? size_.nodes : kMaxMessageNodes;
     names_values_ = false;
     written_.clear();
-    return translate(value, 0);
+    Expression made = translate(value, 0);
+    return asks_length_ ? Expression::call(Expression::name("len"), {std::move(made)}) : made;
   }
 
   Expression translate(const Argument& value, int depth) {
@@ -195,6 +208,39 @@ class Builder {
     const NodeId source = rank_source(tensor, 0);
     if (const auto number = written_rank(graph_.node(source))) return *number;
     return Expression::method(translate(source, depth + 1), "dim");
+  }
+
+  // Returns the size that a reshape or view lists.  Dimensions may be moved after it.
+  std::optional<std::int64_t> written_size(NodeId tensor, std::int64_t dim, int depth = 0) const {
+    constexpr int kMaxChain = 20;
+    const Node& node = graph_.node(tensor);
+    const TargetParts target = target_parts(node);
+    const NodeId* first = node.args.empty() ? nullptr : node.args[0].get_if<NodeId>();
+    if (target.space != "aten" || first == nullptr || depth == kMaxChain) return std::nullopt;
+    if (target.name == "contiguous") return written_size(*first, dim, depth + 1);
+    const auto* list = node.args.size() > 1 ? node.args[1].get_if<Argument::List>() : nullptr;
+    const bool moves = target.name == "permute";
+    if (list == nullptr || (!moves && target.name != "reshape" && target.name != "view")) return std::nullopt;
+    if (dim < 0) dim += std::ssize(list->items);
+    if (dim < 0 || dim >= std::ssize(list->items)) return std::nullopt;
+    const auto* number = list->items[static_cast<std::size_t>(dim)].get_if<std::int64_t>();
+    if (number == nullptr) return std::nullopt;
+    if (moves) return written_size(*first, *number, depth + 1);
+    return *number < 0 ? std::nullopt : std::optional(*number);
+  }
+
+  // Returns the number of pieces that unbind or split gives of such a size.
+  std::optional<std::int64_t> written_length(const Node& node) const {
+    const bool splits = node.target == "aten.split.Tensor";
+    if ((!splits && node.target != "aten.unbind.int") || !node.args[0].is<NodeId>()) return std::nullopt;
+    const std::size_t place = splits ? 2 : 1;
+    const std::int64_t zero = 0;
+    const auto* dim = place < node.args.size() ? node.args[place].get_if<std::int64_t>() : &zero;
+    const auto size = dim == nullptr ? std::nullopt : written_size(*node.args[0].get_if<NodeId>(), *dim);
+    if (!size || !splits) return size;
+    const auto* each = node.args[1].get_if<std::int64_t>();
+    if (each == nullptr || *each <= 0) return std::nullopt;
+    return std::max<std::int64_t>(1, *size / *each + (*size % *each != 0 ? 1 : 0));
   }
 
   // Returns the tensor of len(x.size()); null for any other node.
@@ -340,6 +386,7 @@ class Builder {
   const Style style_;
   const GuardSize size_;
   int budget_ = 0;
+  bool asks_length_ = false;
   bool names_values_ = false;                   // values other than inputs are named
   std::unordered_set<std::uint32_t> written_;   // nodes that are in the text so far
   std::unordered_set<std::uint32_t> repeated_;  // nodes used again, which the next pass binds
@@ -352,6 +399,14 @@ class Builder {
 Expression guard_expression(const Graph& graph, const Argument& value, GuardSize size, bool* over_inputs) {
   Builder builder(graph, Style::kGuard, size);
   Expression made = builder.whole(value);
+  if (over_inputs != nullptr) *over_inputs = !builder.names_values();
+  Expression read = Expression::parse(made.text());
+  return read.kind() == Expression::Kind::kVerbatim ? made : read;
+}
+
+Expression length_expression(const Graph& graph, NodeId list, GuardSize size, bool* over_inputs) {
+  Builder builder(graph, Style::kGuard, size);
+  Expression made = builder.length(list);
   if (over_inputs != nullptr) *over_inputs = !builder.names_values();
   Expression read = Expression::parse(made.text());
   return read.kind() == Expression::Kind::kVerbatim ? made : read;

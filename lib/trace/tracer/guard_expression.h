@@ -51,6 +51,10 @@ struct GuardSize {
 Expression guard_expression(const Graph& graph, const Argument& value, GuardSize size = {},
                             bool* over_inputs = nullptr);
 inline constexpr int kMaxGuardDepth = 40;
+// Returns the length of a list in the same way: a number where the graph itself tells it, x.dim() for
+// len(x.size()).
+Expression length_expression(const Graph& graph, NodeId list, GuardSize size = {},
+                             bool* over_inputs = nullptr);
 
 // Returns a short form of the value for messages: results of modules and attributes by name, and every
 // operator as a method.  Long texts are cut.

@@ -47,6 +47,8 @@ class Strategy {
   virtual void note_name(const IrValue* /*name*/, const IrValue* /*of*/) {}
   // Assumes that the condition holds, or does not hold, as an exception is raised otherwise.
   virtual void assume(const IrNode*, const Value&, bool /*holds*/) {}
+  // Assumes that the list has so many elements, as an exception is raised otherwise.
+  virtual void assume_length(const IrNode*, const Value& /*list*/, std::size_t /*length*/) {}
   // Sets the result of `a and b` or `a or b` that decides about exceptions only.  `condition` is a.  Returns
   // false when that must be an `if`.
   virtual bool join_conditions(const IrNode* node, const Value& condition, bool is_and) = 0;

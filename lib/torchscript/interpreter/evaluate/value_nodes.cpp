@@ -1,6 +1,7 @@
 #include "torchscript/interpreter/evaluate/value_nodes.h"
 
 #include <algorithm>
+#include <array>
 
 #include "torchscript/interpreter/evaluate/strategy.h"
 #include "torchscript/interpreter/program/convert.h"
@@ -200,6 +201,28 @@ void ValueNodes::construct(const IrNode* node) {
   }
 }
 
+namespace {
+
+// Returns whether the list has as many items as are unpacked, or else fewer, so that the last one is missing.
+bool gives_as_many(const IrNode& unpacking) {
+  static const auto named = [](const char* name) { return torchscript::intern(name); };
+  static const std::array by_list{named("aten::split"), named("aten::split_with_sizes"),
+                                  named("aten::unsafe_split_with_sizes"), named("aten::meshgrid"),
+                                  named("aten::broadcast_tensors")};
+  static const Symbol chunk = named("aten::chunk"), unsafe_chunk = named("aten::unsafe_chunk");
+  const IrNode& maker = *unpacking.input(0)->node();
+  const std::size_t count = unpacking.outputs().size();
+  if (maker.is(chunk) || maker.is(unsafe_chunk))
+    return count != 0 && unpacking.outputs().back()->has_uses() &&
+           constant_of<std::int64_t>(*maker.input(1)) == static_cast<std::int64_t>(count);
+  if (std::ranges::find(by_list, maker.kind()) == by_list.end()) return false;
+  return std::ranges::any_of(maker.inputs(), [&](const IrValue* input) {
+    return input->node()->is(Symbol::kPrimListConstruct) && input->node()->inputs().size() == count;
+  });
+}
+
+}  // namespace
+
 Value ValueNodes::item(const Value& sequence, std::size_t index, const TypePtr& type, const IrNode* node,
                        bool fits) {
   const auto* items = fits ? known_of(sequence).sequence() : nullptr;
@@ -220,6 +243,9 @@ void ValueNodes::unpack(const IrNode* node) {
                                 "expected " + std::to_string(results.size()) + " elements but found " +
                                     std::to_string(items->size()));
     }
+    const bool is_counted = propagation_.take_counted(node->input(0)->node());
+    if (fits && !is_counted && node->is(Symbol::kPrimListUnpack) && !gives_as_many(*node))
+      strategy().assume_length(node, sequence, results.size());
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (!results[i]->has_uses()) continue;
       frames_.set(results[i], item(sequence, i, results[i]->type(), node, fits));

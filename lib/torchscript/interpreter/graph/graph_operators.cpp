@@ -65,6 +65,7 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
   if (record_container_change(node, schema, values, results.empty() ? AbstractValue{} : results[0]))
     return propagation_.note_results(node, schema, values);
   if (record_in_python(node, schema, values)) return;
+  if (schema.name.ends_with("Implicit")) check_implicit_conversion(node, schema, values);
   PythonTarget target = python_target(schema.name, schema.overload_name, own_schema(schema));
   const NumberMeaning compared = compared_meaning(node, values);
   auto arguments = recording_.arguments(schema, values, 0, node, [&](std::size_t index) {
@@ -123,6 +124,23 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
   recording_.input_guards.note_made(tracer_.ref(recorded));
   set_recorded(node, recorded, result_meaning, std::move(results));
   propagation_.note_results(node, schema, values);
+}
+
+// An argument of a number takes only tensors without dimensions, and one of an integer only integers; int()
+// and item() take any tensor with one element.
+void GraphOperators::check_implicit_conversion(const IrNode* node, const FunctionSchema& schema,
+                                               const Values& values) {
+  const bool is_integer = schema.name == "aten::IntImplicit";
+  if (recording_.find_recorded(values[0]) == nullptr) return;
+  const TensorInfo* info = known_of(values[0]).tensor();
+  if (info == nullptr) return recording_.conditions.assume_scalar(node, values[0], is_integer);
+  if (info->dim() != 0)
+    return recording_.report_invalid(node, schema.name, "a tensor with dimensions is no number");
+  recording_.rely_on(node, "aten::dim", values, {SymInt(std::int64_t{0})}, {});
+  if (!is_integer || !info->dtype) return;
+  if (!is_integral(*info->dtype) || info->dtype == ScalarType::kBool)
+    return recording_.report_invalid(node, schema.name, dtype_name(*info->dtype) + " is no integer");
+  recording_.rely_on(node, "aten::is_floating_point", values, {false}, {});
 }
 
 // TorchScript makes a tensor of the dtype that the type of the numbers tells, the default one for floats, and

@@ -22,6 +22,7 @@ class GraphOperators : RecordingPart {
   bool record_in_python(const IrNode* node, const FunctionSchema& schema, const Values& values);
   void spell_tensor_of_numbers(const IrNode* node, const Values& values, const AbstractValue& result,
                                Recording::Arguments& arguments, PythonTarget& target);
+  void check_implicit_conversion(const IrNode* node, const FunctionSchema& schema, const Values& values);
   Value formatted(const Values& values, const IrNode* node);
   void set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning,
                     std::vector<AbstractValue> known);

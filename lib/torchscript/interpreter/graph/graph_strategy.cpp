@@ -40,6 +40,11 @@ void GraphStrategy::set_attribute(const AttributePlace& place, const Value& valu
   assignments_.set(place, value, node);
 }
 
+void GraphStrategy::assume_length(const IrNode* node, const Value& list, std::size_t length) {
+  if (!recording_.conditions.assume_length(node, list, length))
+    recording_.rely_on(node, "aten::len", {list}, {SymInt(static_cast<std::int64_t>(length))}, {});
+}
+
 std::shared_ptr<Attempt> GraphStrategy::begin_loop() {
   return part_.makes_subgraphs() ? std::make_shared<Attempt>(recording_.begin_attempt()) : nullptr;
 }

@@ -44,6 +44,7 @@ class GraphStrategy final : public BasicStrategy {
   void assume(const IrNode* node, const Value& condition, bool holds) override {
     recording_.conditions.assume(node, condition, holds);
   }
+  void assume_length(const IrNode* node, const Value& list, std::size_t length) override;
   bool join_conditions(const IrNode* node, const Value& condition, bool is_and) override {
     return branches_.join_conditions(node, condition, is_and);
   }

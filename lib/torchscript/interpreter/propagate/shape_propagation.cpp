@@ -264,9 +264,11 @@ AbstractValue ShapePropagation::unpacked(const IrNode* node, const FunctionSchem
         "it does not give " + std::to_string(unpacks->outputs().size()) + " tensors");
     return {};
   }
-  if (!holds)
+  if (!holds) {
     context_.recorder->guard(Expression::comparison(relation, left, right), frames_.location(node),
                              GuardReason::kAssert);
+    counted_.insert(node);
+  }
   return std::move(pieces->pieces);
 }
 

@@ -41,6 +41,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "costs/custom_costs.h"
@@ -73,6 +74,8 @@ class ShapePropagation {
   // Notes that `part` was taken out of `whole`: a list, tuple, dict or object.  `index` is absent when it is
   // not known.  Returns the part.
   Value note_part(const Value& whole, std::optional<std::size_t> index, Value part);
+  // Returns, once, whether a guard says how many elements the list has that the node gives.
+  bool take_counted(const IrNode* node) { return counted_.erase(node) != 0; }
   // Notes that `result` is the result of a call with these arguments.  `inner` is the value that the callee
   // returned when it was followed, and may alias them.
   void note_call(const Value& result, const Value& inner, const Values& arguments);
@@ -117,6 +120,7 @@ class ShapePropagation {
   Changes& changes_;
   std::unordered_map<const torchscript::FunctionSchema*, Traits>
       traits_;  // the traits of operators that were run
+  std::unordered_set<const IrNode*> counted_;
 };
 
 }  // namespace fxtrace::interpreter

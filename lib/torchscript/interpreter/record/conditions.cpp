@@ -46,6 +46,45 @@ void Conditions::assume(const IrNode* node, const Value& condition, bool holds) 
   }
 }
 
+bool Conditions::assume_length(const IrNode* node, const Value& list, std::size_t length) {
+  if (recording_.find_recorded(list) == nullptr) return true;
+  bool names_inputs_only = true;
+  Expression asked = recording_.length_of(list, &names_inputs_only);
+  const auto wanted = static_cast<std::int64_t>(length);
+  if (asked.number() == wanted) return true;
+  if (!tracer_.in_subgraph() && is_over_inputs(list, names_inputs_only)) {
+    tracer_.guard(Expression::comparison("==", std::move(asked), wanted), frames_.location(node),
+                  GuardReason::kAssert);
+    return true;
+  }
+  if (known_of(list).sequence() != nullptr) return false;
+  const Value count = recording_.apply("builtins.len", {list}, int_type(), node);
+  record_assertion(node, recording_.apply("operator.eq", {count, wanted}, bool_type(), node), true);
+  return true;
+}
+
+void Conditions::assume_scalar(const IrNode* node, const Value& tensor, bool is_integer) {
+  bool names_inputs_only = true;
+  const Expression name = recording_.condition_of(tensor, &names_inputs_only);
+  if (tracer_.in_subgraph() || !is_over_inputs(tensor, names_inputs_only)) {
+    tracer_.call_function("aten._assert_tensor_metadata.default",
+                          {recording_.argument(tensor, node), Argument::List{}}, {}, meta_of(none_type()),
+                          frames_.location(node));
+    return;
+  }
+  const auto guard = [&](Expression condition) {
+    tracer_.guard(std::move(condition), frames_.location(node), GuardReason::kAssert);
+  };
+  guard(Expression::comparison("==", Expression::method(name, "dim"), std::int64_t{0}));
+  if (is_integer) guard(Expression::negation(Expression::method(name, "is_floating_point")));
+}
+
+bool Conditions::is_over_inputs(const Value& value, bool names_inputs_only) const {
+  const NodeRef& ref = recording_.find_recorded(value)->ref;
+  return names_inputs_only &&
+         !recording_.ask_graph(ref, [&](const NumberedGraph& graph) { return reads_state(graph, ref.node); });
+}
+
 void Conditions::record_assertion(const IrNode* node, const Value& condition, bool holds) {
   const NodeRef asked = find_proxy(condition)->ref;
   const Graph& graph = tracer_.graph_of(asked);
@@ -72,13 +111,10 @@ void Conditions::record_assertion(const IrNode* node, const Value& condition, bo
 std::optional<Expression> Conditions::find_expression(const IrValue* name, const Value& condition) const {
   if (tracer_.in_subgraph()) return std::nullopt;
   if (condition.is_bool()) return Expression::boolean(condition.to_bool());
-  if (const Proxy* proxy = recording_.find_recorded(condition)) {
+  if (recording_.find_recorded(condition) != nullptr) {
     bool over_inputs = true;
     Expression expression = recording_.condition_of(condition, &over_inputs);
-    const bool is_state = over_inputs && recording_.ask_graph(proxy->ref, [&](const NumberedGraph& graph) {
-      return reads_state(graph, proxy->ref.node);
-    });
-    return over_inputs && !is_state ? std::optional(std::move(expression)) : std::nullopt;
+    return is_over_inputs(condition, over_inputs) ? std::optional(std::move(expression)) : std::nullopt;
   }
   const auto found = uncomputed_.find(name);
   return found == uncomputed_.end() ? std::nullopt : std::optional(found->second);

@@ -54,6 +54,11 @@ class Conditions {
   // Does the same as expect(), and records a guard or, where the inputs do not tell, an assertion.  `node` is
   // the `if` that asks for the condition.
   void assume(const IrNode* node, const Value& condition, bool holds);
+  // Records likewise that the list has so many elements, which a guard or an assertion of the same kind says.
+  // Returns false where the length is known from shapes and the inputs do not tell it.
+  bool assume_length(const IrNode* node, const Value& list, std::size_t length);
+  // Records likewise that the tensor, whose shape is not known, has no dimensions and, if asked, no floats.
+  void assume_scalar(const IrNode* node, const Value& tensor, bool is_integer);
   // Notes a fact, which its text identifies; returns whether it is new.  For guards that are written once.
   bool assume_fact(std::string fact) { return assumed_.emplace(std::move(fact), true).second; }
   const Assumed& assumed() const { return assumed_; }
@@ -83,6 +88,7 @@ class Conditions {
   void record_query(const Value& value) const;
 
  private:
+  bool is_over_inputs(const Value& value, bool names_inputs_only) const;
   void record_assertion(const IrNode* node, const Value& condition, bool holds);
   std::optional<Comparison> comparison(const Value& condition) const;
   // Returns a key that conditions of equal value share; empty when there is none.  Flips `opposite` when the

@@ -371,7 +371,7 @@ void InputGuards::rely_on_parts(const Value& value, std::set<std::string>& symbo
 
 void InputGuards::rely_on(const IrNode* node, std::string_view question, const Values& values,
                           const AbstractValue& answer, const std::set<std::string>& ranges) {
-  if (!node->output()->has_uses()) return;
+  if (std::ranges::none_of(node->outputs(), [](const IrValue* output) { return output->has_uses(); })) return;
   std::set<std::string> symbols;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Proxy* proxy = recording_.find_recorded(values[i]);

@@ -190,12 +190,23 @@ std::string Recording::what_decides(const Value& value) const {
 Expression Recording::condition_of(const Value& value, bool* over_inputs) const {
   const Proxy* proxy = find_recorded(value);
   if (proxy == nullptr) return Expression::variable("a value");
-  // Thousands of long guards would be longer than the graph.
-  constexpr std::size_t kMuch = std::size_t{1} << 22;
-  const GuardSize size = guards_length_ < kMuch ? GuardSize{} : GuardSize{3, 30};
-  Expression expression = guard_expression(tracer.graph_of(proxy->ref), proxy->ref.node, size, over_inputs);
+  Expression expression =
+      guard_expression(tracer.graph_of(proxy->ref), proxy->ref.node, guard_size(), over_inputs);
   guards_length_ += expression.text().size();
   return expression;
+}
+
+Expression Recording::length_of(const Value& list, bool* over_inputs) const {
+  const NodeRef& ref = find_recorded(list)->ref;
+  Expression expression = length_expression(tracer.graph_of(ref), ref.node, guard_size(), over_inputs);
+  guards_length_ += expression.text().size();
+  return expression;
+}
+
+// Thousands of long guards would be longer than the graph.
+GuardSize Recording::guard_size() const {
+  constexpr std::size_t kMuch = std::size_t{1} << 22;
+  return guards_length_ < kMuch ? GuardSize{} : GuardSize{3, 30};
 }
 
 }  // namespace fxtrace::interpreter

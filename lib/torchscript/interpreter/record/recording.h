@@ -31,6 +31,8 @@ class Recording : public Recorder {
   std::string describe(const Value& value) const final;
   std::string what_decides(const Value& value) const final;
   Expression condition_of(const Value& value, bool* over_inputs = nullptr) const final;
+  // Returns the length of a list in the same way.
+  Expression length_of(const Value& list, bool* over_inputs) const;
   std::optional<std::int64_t> number_of(const Value& value) final;
   bool is_unwritten(const Value& value) const final;
   bool is_given(const Value& value) const final;
@@ -61,6 +63,7 @@ class Recording : public Recorder {
   Context& context_;
 
  private:
+  GuardSize guard_size() const;
   Argument argument_part(const Value& value, const IrNode* node, NumberMeaning meaning);
   bool is_default(const torchscript::Constant& literal, const Value& value, const Argument& given,
                   NumberMeaning meaning, const IrNode* node);
