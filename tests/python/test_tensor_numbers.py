@@ -1,4 +1,4 @@
-"""Tests tensors and numbers that become each other: constants without dimensions, which LibTorch makes numbers, and tensors of numbers; and lists that are unpacked."""
+"""Tests numbers of constant tensors, as LibTorch makes them, tensors of numbers, and lists that are unpacked."""
 
 from typing import List, Optional, Tuple  # noqa: UP035
 
