@@ -360,8 +360,8 @@ Command make_convert_command(CLI::App& app) {
                "zeros to FILE")
       ->group(group);
   add_value(app, group, "--hint", arguments->hints, "NAME=N",
-            "an example size of a dimension, for compilers. Default: a power of 2 with which no size is 0 "
-            "or 1")
+            "an example size of a dimension, for compilers. Default: one with which no size is 0, 1, another "
+            "size or a number of the graph")
       ->allow_extra_args(false);
   add_last_value(app, group, "--sample-inputs", arguments->sample_inputs, "zeros|none",
                  "example inputs to write: zeros, of a few bytes (default), or none")

@@ -103,7 +103,7 @@ def convert(
     - start, end: convert only the part between these nodes; --from and --to on the command line;
     - dialect: "training", which keeps in-place operators, or "aten", which has none;
     - grad: the answer where the code asks whether gradients are enabled;
-    - hint: an example of a named size, for compilers: {"batch": 8}; by default a power of 2 for which no size is 0 or 1;
+    - hint: an example of a named size, for compilers: {"batch": 8}; by default one for which no size is 0, 1, another size or a number of the graph;
     - sample_inputs: the example inputs to write, "zeros" or "none";
     - quantized: "decomposed" replaces quantized tensors by integers, "refuse" refuses such a model;
     - state: "freeze" uses the file's values of numbers, texts and lists in attributes that a run changes, "refuse" refuses such a model;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <span>
 
 #include "convert/lower/quantized_calls.h"
 #include "convert/lower/rewrites.h"
@@ -58,6 +59,15 @@ ValueId Body::add_value(std::string_view name, Meta meta) {
   value.name = names_.create(name);
   if (meta.kind() != ValueKind::kTensor && meta.shape)
     meta.type = "Tensor";  // its type may be Optional[Tensor]
+  if (!state_.same_numbers.empty()) {
+    const auto same = [&](const SymInt& size) { return size.substitute(state_.same_numbers); };
+    if (meta.value) meta.value = meta.value->map_sizes(same);
+    if (meta.shape) {
+      std::vector<Meta::Dim> sizes;
+      for (const Expression& size : *meta.shape) sizes.push_back(size.map_sizes(same));
+      meta.shape.emplace(std::move(sizes));
+    }
+  }
   if (meta.shape) value.strides = strides_of(*meta.shape);
   value.meta = std::move(meta);
   graph_.values.push_back(std::move(value));
@@ -78,7 +88,7 @@ Operand Body::operand_of(const Argument& argument) const {
     return result;
   };
   if (const auto* node = argument.get_if<NodeId>()) {
-    const auto found = operands_.find(node->index);
+    const auto found = operands_.find(container_of(*node));
     return found == operands_.end() ? Operand() : found->second;
   }
   if (const auto* list = argument.get_if<Argument::List>()) return Operand::List{each(list->items)};
@@ -123,9 +133,53 @@ Meta Body::unknown_float() {
   return meta;
 }
 
-std::optional<ValueId> Body::lift(const Constant& constant) {
-  if (&source_ != &state_.collection.graphs.front()) return std::nullopt;
-  return state_.lift(constant);
+std::optional<ValueId> Body::lift(const Constant& constant, const std::string& name) {
+  if (&source_ == &state_.collection.graphs.front()) return state_.lift(constant);
+  if (captures_ == nullptr) return std::nullopt;
+  const auto known = name.empty() ? captures_->names.end() : std::ranges::find(captures_->names, name);
+  const auto number = static_cast<std::size_t>(known - captures_->names.begin());
+  if (number == captures_->names.size()) {
+    const auto outside = captures_->around.lift(constant, name);
+    if (!outside) return std::nullopt;
+    captures_->names.push_back(name);
+    captures_->outside.push_back(*outside);
+  }
+  const ProgramValue& outside = captures_->around.value(captures_->outside[number]);
+  if (!captured_.contains(number)) captured_.emplace(number, add_input(outside.name, outside.meta));
+  return captured_.at(number);
+}
+
+void Body::set(NodeId node, Operand operand) {
+  const auto* id = operand.get_if<ValueId>();
+  if (id != nullptr && memory_.has_memory(node) && is_written(node)) written_.insert(id->index);
+  operands_.insert_or_assign(node.index, std::move(operand));
+}
+
+const Operation* Body::lasting_maker(const Operand& tensor) const {
+  const auto* id = tensor.get_if<ValueId>();
+  const auto found = id == nullptr ? single_makers_.end() : single_makers_.find(id->index);
+  return found == single_makers_.end() || written_.contains(id->index) ? nullptr
+                                                                       : &graph_.operations[found->second];
+}
+
+const Operand* Body::find_number(const Operand& tensor) const {
+  const auto* id = tensor.get_if<ValueId>();
+  const auto found = id == nullptr ? numbers_.end() : numbers_.find(id->index);
+  return found == numbers_.end() ? nullptr : &found->second;
+}
+
+void Body::set_number(const Operand& tensor, const Operand& number) {
+  const auto* id = tensor.get_if<ValueId>();
+  if (id != nullptr && !written_.contains(id->index)) numbers_.insert_or_assign(id->index, number);
+}
+
+void Body::set_same(const Meta& symbol, const Operand& number) {
+  const SymInt* named = symbol.value ? symbol.value->size() : nullptr;
+  const auto value = meta_of(number).value;
+  const std::vector<std::string> names = named == nullptr ? std::vector<std::string>{} : named->symbols();
+  if (names.size() == 1 && *named == SymInt::symbol(names[0]) && value && value->size() != nullptr &&
+      *value->size() != *named)
+    state_.same_numbers.emplace(names[0], *value->size());
 }
 
 std::optional<bool> Body::is_trained(ValueId id) const {
@@ -171,6 +225,7 @@ Operand Body::emit(const Node& node, std::string target, std::vector<Operand> ar
   operation.outputs.push_back({result, {}});
   may_go_.insert(graph_.operations.size());
   makers_.emplace(result.index, graph_.operations.size());
+  single_makers_.emplace(result.index, graph_.operations.size());
   graph_.operations.push_back(std::move(operation));
   return result;
 }
@@ -178,6 +233,7 @@ Operand Body::emit(const Node& node, std::string target, std::vector<Operand> ar
 void Body::append(Operation operation) {
   const bool is_result = operation.outputs.size() == 1 && operation.outputs[0].path.empty();
   operation.name = is_result ? value(operation.outputs[0].value).name : names_.create(operation.name);
+  if (is_result) single_makers_.emplace(operation.outputs[0].value.index, graph_.operations.size());
   graph_.operations.push_back(std::move(operation));
 }
 
@@ -215,13 +271,46 @@ std::optional<Operand> Body::call_on_integers(const LoweredCall& call, const Qua
   return found == operands_.end() ? std::nullopt : std::optional(found->second);
 }
 
-bool Body::change_attribute(const Argument& argument, const Operand& value) {
-  const auto* id = argument.get_if<NodeId>();
-  if (id == nullptr) return false;
-  const Node& node = source_.graph.node(*id);
-  const bool is_changed = node.op == Opcode::kCallFunction && *node.target == "operator.iadd";
-  if (node.op != Opcode::kGetAttr && (!is_changed || !change_attribute(node.args[0], value))) return false;
-  set(*id, value);
+// Returns the node that gave the container.
+std::uint32_t Body::container_of(NodeId node) const {
+  const auto found = containers_.find(node.index);
+  return found == containers_.end() ? node.index : found->second;
+}
+
+// Returns whether an operand of another node may hold the container as an item, so that it would have to
+// change, too.
+bool Body::is_held(std::uint32_t container) const {
+  const Node& owner = source_.graph.node(NodeId{container});
+  const bool is_taken = owner.op == Opcode::kCallFunction && *owner.target == "operator.getitem";
+  if (is_taken && !owner.args.back().is<Argument::Slice>()) return true;
+  const auto holds = [&](NodeId name) {
+    return std::ranges::any_of(source_.graph.node(name).users, [&](NodeId id) {
+      const auto made = operands_.find(id.index);
+      if (made == operands_.end()) return false;  // it comes later
+      const Node& user = source_.graph.node(id);
+      const bool is_stored = user.op == Opcode::kCallFunction && *user.target == "operator.setitem" &&
+                             user.args.back() == Argument(name);
+      const bool gives_container = items_of(made->second) != nullptr || made->second.is<Operand::Dict>();
+      return is_stored || (gives_container && std::ranges::none_of(user.args, [&](const Argument& argument) {
+                             return argument == Argument(name);
+                           }));
+    });
+  };
+  if (holds(NodeId{container})) return true;
+  return std::ranges::any_of(containers_, [&](const auto& other) {
+    return other.second == container && holds(NodeId{other.first});
+  });
+}
+
+bool Body::change_container(const Node& node, Operand value) {
+  const auto* changed = node.args.empty() ? nullptr : node.args[0].get_if<NodeId>();
+  if (changed == nullptr || is_held(container_of(*changed))) {
+    refuse(node, "it changes a list or dict that is an item of another one");
+    return false;
+  }
+  const std::uint32_t container = container_of(*changed);
+  if (*node.target == "operator.iadd") containers_.emplace(node.id.index, container);
+  operands_.insert_or_assign(container, std::move(value));
   return true;
 }
 
@@ -300,6 +389,11 @@ void Body::lower_all() {
 }
 
 void Body::lower(const Node& node) {
+  if (node.op == Opcode::kGetAttr && captures_ != nullptr) {
+    const auto constant = state_.constant_of(source_, node);
+    if (const auto lifted = constant ? lift(*constant, *node.target) : std::nullopt)
+      return set(node.id, *lifted);
+  }
   if (node.op != Opcode::kCallFunction) {
     return refuse(node, node.op == Opcode::kCallModule ? "the module was not traced into"
                         : node.op == Opcode::kGetAttr
@@ -449,10 +543,11 @@ void Body::call_operator(const LoweredCall& call) {
 
 ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph& source,
                                      const std::vector<Operand>& inputs, const std::vector<bool>& fixed,
-                                     std::size_t carried, bool is_condition) {
+                                     std::size_t carried, bool is_condition, Captures& captures,
+                                     std::map<std::size_t, ValueId>& captured) {
   ++state_.depth;
   const Restore depth([&] { --state_.depth; });
-  Body body(state_, source, is_condition);
+  Body body(state_, source, is_condition, &captures);
   std::size_t i = 0;
   for (const NodeId id : source.graph.order()) {
     const Node& node = source.graph.node(id);
@@ -481,7 +576,26 @@ ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph&
             body.emit(output, "operator.add", {result, std::int64_t{0}}, {}, body.meta_of(result), "number");
     }
   }
+  captured = body.captured();
   return {name, body.finish(std::move(outputs))};
+}
+
+// Gives the graph an input for each of the captures, behind the traced ones.
+void add_captures(ProgramGraph& graph, const std::map<std::size_t, ValueId>& captured,
+                  const std::vector<ProgramValue>& outside) {
+  graph.inputs.resize(graph.inputs.size() - captured.size());
+  for (std::size_t i = 0; i < outside.size(); ++i) {
+    const auto own = captured.find(i);
+    ValueId input =
+        own == captured.end() ? ValueId{static_cast<std::uint32_t>(graph.values.size())} : own->second;
+    if (own == captured.end()) {
+      graph.values.push_back(outside[i]);
+      std::string& name = graph.values.back().name;
+      const std::span before(graph.values.data(), graph.values.size() - 1);
+      while (std::ranges::find(before, name, &ProgramValue::name) != before.end()) name += "_";
+    }
+    graph.inputs.push_back({input, std::nullopt});
+  }
 }
 
 // Returns whether the node's bodies would be nested deeper than readers take.
@@ -569,14 +683,27 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
     carried = inputs.size();
     operation.args[3] = passed(call.args[3], true);
   }
-  for (const std::size_t i : graphs) {
+  Captures captures{*this};
+  std::vector<std::map<std::size_t, ValueId>> captured(graphs.size());
+  for (std::size_t place = 0; place < graphs.size(); ++place) {
+    const std::size_t i = graphs[place];
     const std::string& name = call.args[i].get_if<Operand::GraphRef>()->name;
     const ModuleGraph* source = source_.subgraphs.find_graph(name);
     if (source == nullptr) return refuse(node, "its subgraph is missing: " + name);
     const bool is_condition = is_loop && i == graphs.front();
-    operation.subgraphs.push_back(lower_subgraph(name, *source, inputs, fixed, carried, is_condition));
+    operation.subgraphs.push_back(
+        lower_subgraph(name, *source, inputs, fixed, carried, is_condition, captures, captured[place]));
     operation.subgraphs.back().graph.single_output = is_condition;
   }
+  std::vector<ProgramValue> outside;
+  Operand::List operands{*items_of(operation.args[3])};
+  for (const ValueId id : captures.outside) {
+    outside.push_back(value(id));
+    operands.items.emplace_back(id);
+  }
+  operation.args[3] = std::move(operands);
+  for (std::size_t place = 0; place < graphs.size(); ++place)
+    add_captures(operation.subgraphs[place].graph, captured[place], outside);
   if (state_.refusals.size() > refusals) {
     refused_.insert(node.id.index);
     return;

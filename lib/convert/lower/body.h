@@ -21,6 +21,7 @@
 #include "convert/lower/written_program.h"
 #include "graph/graph.h"
 #include "graph/namespace.h"
+#include "passes/analysis/alias_regions.h"
 
 namespace fxtrace {
 
@@ -34,11 +35,14 @@ struct Quantization {
 // The state that all graphs of a program share.
 struct LoweringState {
   const GraphCollection& collection;
+  Semantics& semantics;
   WrittenProgram& program;
   ModuleStacks& stacks;
   std::vector<Refusal>& refusals;
   // Makes a constant tensor an input of the root's graph, and returns its value there.
   std::function<ValueId(const Constant&)> lift;
+  // Returns the constant tensor that a get_attr node of a subgraph reads; nothing if a program has no such.
+  std::function<std::optional<Constant>(const ModuleGraph&, const Node&)> constant_of;
   // Returns the element of a one-element tensor of the file; nothing for others.
   std::function<std::optional<Argument>(const Node&)> element_of;
   bool quantized = true;                             // false: calls on quantized tensors are refused
@@ -47,6 +51,8 @@ struct LoweringState {
   std::size_t unknown = 0;                           // the number of unknown numbers so far
   std::unordered_set<std::string> sizes = {};        // symbols in the sizes of inputs
   int depth = 0;                                     // the number of bodies around the one that is lowered
+  // Numbers that were read again of a tensor that has not changed: their symbols, and what they are.
+  std::map<std::string, SymInt> same_numbers = {};
 };
 
 // A call with its lowered arguments.
@@ -62,15 +68,31 @@ struct LoweredCall {
 // One graph while it is lowered (see above).
 class Body {
  public:
-  // The arguments must outlive this.
-  Body(LoweringState& state, const ModuleGraph& source, bool is_condition = false)
-      : state_(state), source_(source), is_condition_(is_condition) {}
+  // Constant tensors that the bodies of one call use.  Each becomes an operand of the call, and an input of
+  // all of its bodies.
+  struct Captures {
+    Body& around;
+    std::vector<std::string> names = {};  // of attributes; empty for a tensor that the code makes
+    std::vector<ValueId> outside = {};    // their values in the graph around
+  };
+
+  // The arguments must outlive this.  `captures` is null for the root's graph and for bodies that take no
+  // other inputs than the traced ones.
+  Body(LoweringState& state, const ModuleGraph& source, bool is_condition = false,
+       Captures* captures = nullptr)
+      : state_(state),
+        source_(source),
+        memory_(source, state.semantics),
+        is_condition_(is_condition),
+        captures_(captures) {}
 
   // Throws SymbolicError if a stride does not fit into 64 bits.
   ValueId add_value(std::string_view name, Meta meta);
   std::string new_name(std::string_view name) { return names_.create(name); }
   ValueId add_input(std::string_view name, Meta meta);
-  void set(NodeId node, Operand operand) { operands_.insert_or_assign(node.index, std::move(operand)); }
+  void set(NodeId node, Operand operand);
+  // Returns whether the run may write to the tensor that the node gives, by any of its names.
+  bool is_written(NodeId node) const { return memory_.is_written(node); }
   Operand operand_of(const Argument& argument) const;
   // Lowers all nodes but placeholders and the output.
   void lower_all();
@@ -107,9 +129,9 @@ class Body {
   std::optional<Argument> stored_number(const Argument& tensor) const;
   // Returns whether holds(target) is true for all users of the node.
   bool are_users(const Node& node, const std::function<bool(const std::string&)>& holds) const;
-  // Sets the value of the attribute that the argument reads, from here on.  Returns false if the argument is
-  // not an attribute.
-  bool change_attribute(const Argument& argument, const Operand& value);
+  // Sets the value that the list or dict which is the first argument of the node has from here on.  Returns
+  // false after refusing the node if another container may hold it.
+  bool change_container(const Node& node, Operand value);
   // Returns the operation that emit() added for the value; null for others.
   const Operation* maker(const Operand& operand) const;
   // Return a new symbol for a number that depends on data or has no expression: u0, zuf0.
@@ -119,8 +141,18 @@ class Body {
   bool is_size_of_input(const std::string& symbol) const;
   // Returns whether the value is a parameter that needs a gradient; nothing within control flow.
   std::optional<bool> is_trained(ValueId id) const;
-  // Returns the value of a constant tensor in this graph; nothing within control flow.
-  std::optional<ValueId> lift(const Constant& constant);
+  // Returns the value of a constant tensor in this graph; `name` is that of the attribute, if it is one.
+  // Returns nothing in a body that takes no other inputs than the traced ones.
+  std::optional<ValueId> lift(const Constant& constant, const std::string& name = {});
+  // Returns the value of each of the captures that this graph uses, by their numbers.
+  const std::map<std::size_t, ValueId>& captured() const { return captured_; }
+  // Returns the operation whose only result the tensor is; null if the run may write to the tensor.
+  const Operation* lasting_maker(const Operand& tensor) const;
+  // Returns the number that a tensor which nothing writes holds, if it is known or was read; else null.
+  const Operand* find_number(const Operand& tensor) const;
+  void set_number(const Operand& tensor, const Operand& number);  // does nothing if the run may write to it
+  // Says that the symbol of the trace is the value of the number.
+  void set_same(const Meta& symbol, const Operand& number);
   // Returns whether the node is used only as the condition of the loop whose condition this graph computes.
   bool is_condition(const Node& node) const;
   void refuse(const Node& node, std::string why, std::string help = {});
@@ -141,20 +173,31 @@ class Body {
                      std::vector<std::int64_t> path, Operation& operation);
   ProgramSubgraph lower_subgraph(const std::string& name, const ModuleGraph& source,
                                  const std::vector<Operand>& inputs, const std::vector<bool>& fixed,
-                                 std::size_t carried, bool is_condition);
+                                 std::size_t carried, bool is_condition, Captures& captures,
+                                 std::map<std::size_t, ValueId>& captured);
   const Node* find_item(const Node& node, std::size_t index) const;
   std::string name_of_item(const Node& node, std::size_t index) const;
   Operation operation_of(const Node& node, std::string target) const;
+  std::uint32_t container_of(NodeId node) const;
+  bool is_held(std::uint32_t container) const;
   bool all_known(const Meta& meta) const;
 
   LoweringState& state_;
   const ModuleGraph& source_;
+  AliasRegions memory_;
   bool is_condition_;  // whether the graph computes the condition of a loop
+  Captures* captures_;
+  std::map<std::size_t, ValueId> captured_;
   ProgramGraph graph_;
   Namespace names_;
   std::unordered_map<std::uint32_t, Operand> operands_;  // by node
-  std::unordered_set<std::uint32_t> refused_;            // nodes without an operand, whose users are skipped
-  std::unordered_map<std::uint32_t, std::size_t> makers_;  // operations, by the value that emit() gave
+  // Nodes that are a container which another node gave: list += list.  By node; values are nodes.
+  std::unordered_map<std::uint32_t, std::uint32_t> containers_;
+  std::unordered_set<std::uint32_t> refused_;  // nodes without an operand, whose users are skipped
+  std::unordered_map<std::uint32_t, std::size_t> makers_;         // operations, by the value that emit() gave
+  std::unordered_map<std::uint32_t, std::size_t> single_makers_;  // operations, by their only result
+  std::unordered_map<std::uint32_t, Operand> numbers_;            // elements of tensors
+  std::unordered_set<std::uint32_t> written_;                     // tensors that the run may write
   std::unordered_set<std::size_t> may_go_;  // indices of operations that go if they are not used
   std::unordered_map<std::uint32_t, Quantization> quantized_;  // by value
   std::optional<Quantization> given_;  // the quantization of quantized results during call_on_integers()

@@ -24,6 +24,7 @@
 #include "graph/analysis/input_sizes.h"
 #include "graph/analysis/text_form.h"
 #include "operators/operators.h"
+#include "passes/analysis/effects.h"
 #include "shapes/scalar_type.h"
 #include "support/error.h"
 #include "support/text/identifier.h"
@@ -54,12 +55,15 @@ class Lowering {
         model_(model),
         options_(options),
         source_(collection.graphs.front()),
+        semantics_(collection),
         stacks_(collection, source_),
         state_{collection,
+               semantics_,
                result_.program,
                stacks_,
                result_.refusals,
                [this](const Constant& constant) { return lift(constant); },
+               [this](const ModuleGraph& graph, const Node& node) { return constant_of(graph, node); },
                [this](const Node& node) { return element_of(node); },
                options.quantized},
         body_(state_, source_) {
@@ -583,9 +587,51 @@ class Lowering {
   }
 
   void lower_constant(const Node& node, const Constant& constant) {
-    if (!is_quantized_dtype(constant.dtype)) return body_.set(node.id, lift(constant, node.name));
+    if (!is_quantized_dtype(constant.dtype)) {
+      if (body_.is_written(node.id) && is_plain_path(*node.target))
+        return body_.set(node.id, add_state(*node.target, constant));
+      const ValueId value = lift(constant, node.name);
+      body_.set(node.id, value);
+      if (constant.shape.empty() && constant.dtype == "int64" && constant.data && constant.data->size() == 1)
+        body_.set_number(value,
+                         map_references<ValueId>(constant.data->front(), [](NodeId) { return Operand(); }));
+      return;
+    }
     if (options_.quantized) return lower_packed(node, *node.target, "");
     body_.refuse(node, "a program cannot have tensors of " + constant.dtype);
+  }
+
+  // Makes a buffer of a plain tensor that the run writes: torch takes constants to stay as they are.  It is
+  // not in the state_dict, as it is not in that of the model.
+  ValueId add_state(const std::string& name, const Constant& constant) {
+    if (const auto known = written_.find(name); known != written_.end()) return known->second;
+    GraphSignature::Entry entry;
+    entry.role = SignatureRole::kBuffer;
+    entry.target = name;
+    entry.persistent = false;
+    const ValueId value = body_.add_value("b_" + name_of_path(name), tensor_meta(constant));
+    entry.name = body_.value(value).name;
+    if (!constant.record.empty()) body_.set_strides(value, constant.stride);
+    result_.program.constants.push_back(written(name, constant));
+    buffers_.push_back({std::move(entry), value, std::nullopt});
+    written_.emplace(name, value);
+    return value;
+  }
+
+  // Returns the constant tensor that a node of a subgraph reads.
+  std::optional<Constant> constant_of(const ModuleGraph& graph, const Node& node) const {
+    std::optional<Constant> found;
+    for (const ModuleGraph* each : {&graph, &source_}) {
+      const auto own = std::ranges::find(each->constants, *node.target,
+                                         [](const auto& named) -> const auto& { return named.first; });
+      if (!found && own != each->constants.end()) found = own->second;
+    }
+    if (!found) found = model_.find_tensor(*node.target);
+    const bool is_parameter = std::ranges::find(collection_.parameters, *node.target,
+                                                &ParameterRecord::name) != collection_.parameters.end();
+    if (!found || is_parameter || !found->object_type.empty() || is_quantized_dtype(found->dtype))
+      return std::nullopt;
+    return found;
   }
 
   bool is_taken(const std::string& name) const {
@@ -720,7 +766,8 @@ class Lowering {
       places.emplace(collection_.parameters[i].name, i);
     const auto place_of_name = [&](const std::string& name) {
       const auto owner = owners_.find(name);
-      return places.at(owner == owners_.end() ? name : owner->second);
+      const auto found = places.find(owner == owners_.end() ? name : owner->second);
+      return found == places.end() ? places.size() : found->second;  // a plain tensor that is written
     };
     const auto place_of = [&](const Input& input) { return place_of_name(*input.entry.target); };
     std::ranges::stable_sort(parameters_, {}, place_of);
@@ -885,6 +932,7 @@ class Lowering {
   const Program& model_;
   const LoweringOptions& options_;
   const ModuleGraph& source_;
+  Semantics semantics_;
   Lowered result_;
   ModuleStacks stacks_;
   LoweringState state_;
@@ -893,6 +941,7 @@ class Lowering {
   std::set<std::string> noted_;                          // arguments that were noted
   std::set<std::string> frozen_;                         // attributes that were noted
   std::unordered_map<std::string, Operand> packed_;      // by name of the packed parameters
+  std::unordered_map<std::string, ValueId> written_;     // plain tensors that the run writes
   std::unordered_map<std::string, std::string> owners_;  // of buffers: the packed parameter
 };
 

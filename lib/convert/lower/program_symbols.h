@@ -13,9 +13,13 @@
 // 3. An expression that is neither a number nor has a form of sympy (srepr.h) is refused.
 // 4. The range of an s is that of --dim and of the guards of the graph.  So is that of a u, if it occurs in
 //    the size of a tensor or in --dim; else it has none, as a number that is in no size may be negative.
-// 5. Only an s has a hint: that of --hint, else the same power of 2 for all, moved into the range: the least,
-//    up to 4096, with which no size of a tensor is below 2, or else below 1; if there is none, 2.  For torch
-//    takes sizes of 0 and 1 for constants.  A size that is negative or divides by zero even so is refused.
+// 5. Only an s has a hint: that of --hint, else an example which torch cannot take for something else.  For
+//    torch decides conditions of sizes by the hints: it takes sizes of 0 and 1 for constants, and a size that
+//    equals a number of the graph, or another size, for that number.  First all symbols get the same power of
+//    2, up to 4096, moved into their ranges: the least with which no size is 0 or 1, guards hold and reshapes
+//    keep the number of elements, as far as that is possible.  Then each gets the least multiple of that
+//    power, up to 64 times, with which the fewest sizes coincide.  A size that is negative or divides by zero
+//    even so is refused.
 //
 // Example: x is float32[batch, time], --dim batch=1..4, and the graph computes a tensor of time//8 - 1 rows
 // and the integer n = int(x.sum()).
@@ -24,8 +28,9 @@
 //     time     s1              hint 32
 //     __data0  u0              no hint
 //
-// With 2 and 4 time//8 - 1 is -1, with 8 it is 0, with 16 it is 1; 32 is the first hint for which it is 2 or
-// more.  The hint of batch is 32, too, until its range cuts it to 4.  n is in no size, so u0 may be negative.
+// With 2 and 4 time//8 - 1 is -1, with 8 it is 0, with 16 it is 1; with 32 it is 3, which is no number of the
+// graph.  If it were one, the hint would be 64.  The hint of batch is 32, too, until its range cuts it to 4.
+// n is in no size, so u0 may be negative.
 #pragma once
 
 #include "convert/lower/lowering.h"

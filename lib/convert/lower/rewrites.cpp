@@ -15,8 +15,6 @@
 namespace fxtrace {
 namespace {
 
-using Result = std::optional<Operand>;
-
 Meta plain_meta(const char* type, std::optional<Expression> value = {}) {
   Meta meta;
   meta.type = type;
@@ -315,6 +313,7 @@ bool are_numbers(const Body& body, const std::vector<Operand>& args) {
 // Keeps arithmetic and comparisons as they are.
 Result arithmetic(const LoweredCall& call, Body& body) {
   const std::string& target = *call.node.target;
+  if (auto joined = joined_containers(call)) return joined;
   if (!call.kwargs.empty() || call.args.empty() || !are_numbers(body, call.args)) {
     body.refuse(call.node, "an operand is not known to be a number");
     return {};
@@ -335,18 +334,6 @@ Result arithmetic(const LoweredCall& call, Body& body) {
     return {};
   }
   return result;
-}
-
-// Lowers list += list, which changes the list itself, for an attribute that holds it.
-Result extended(const LoweredCall& call, Body& body) {
-  const Operand list = call.argument(0), more = call.argument(1);
-  const auto* items = list.get_if<Operand::List>();
-  const auto* added = items_of(more);
-  if (items == nullptr || added == nullptr) return {};
-  Operand::List whole = *items;
-  whole.items.insert(whole.items.end(), added->begin(), added->end());
-  if (!body.change_attribute(call.node.args[0], whole)) return {};
-  return whole;
 }
 
 // Renames a function.
@@ -466,14 +453,64 @@ Result rounded(const LoweredCall& call, Body& body) {
   return calculate(call, body, kSymFloat, {even}, true);
 }
 
+// Returns the integer that a tensor without dimensions holds, if it was computed of integers alone, as
+// torch.jit.trace computes sizes.  Then no element has to be read: a size that is read of a tensor depends on
+// data.
+Result integer_of(const LoweredCall& call, Body& body, const Operand& given, int depth = 0) {
+  constexpr int kMostSteps = 100;
+  const Meta meta = body.meta_of(given);
+  if (meta.kind() == ValueKind::kInt) return given;
+  if (const Operand* known = body.find_number(given)) return *known;
+  const Operation* made = body.lasting_maker(given);
+  if (made == nullptr || depth > kMostSteps || meta.dtype != ScalarType::kInt64 || !meta.shape ||
+      !meta.shape->empty() || made->args.empty())
+    return {};
+  const std::string_view name = made->target.aten_name();
+  if (name == "scalar_tensor" || name == "clone" || name == "detach" || name == "_to_copy" || name == "to" ||
+      name == "lift_fresh_copy")
+    return integer_of(call, body, Operand(made->args[0]), depth + 1);
+  const char* function = name == "mul"            ? "operator.mul"
+                         : name == "add"          ? "operator.add"
+                         : name == "sub"          ? "operator.sub"
+                         : name == "floor_divide" ? "operator.floordiv"
+                                                  : nullptr;
+  if (function == nullptr || made->args.size() != 2 || !made->kwargs.empty()) return {};
+  const std::vector<Operand> args = made->args;  // calculate() adds operations
+  std::vector<Operand> numbers;
+  for (const Operand& arg : args) {
+    auto number = integer_of(call, body, arg, depth + 1);
+    if (!number) return {};
+    numbers.push_back(std::move(*number));
+  }
+  return calculate(call, body, function, std::move(numbers));
+}
+
+// Reads the integer element of a tensor, once while the tensor does not change: torch has one symbol for it.
+Operand integer_element(const LoweredCall& call, Body& body, const Operand& tensor, Meta meta,
+                        std::string_view name = {}) {
+  if (const Operand* known = body.find_number(tensor)) {
+    body.set_same(meta, *known);
+    return *known;
+  }
+  const Operand number = body.emit(call.node, "aten.item.default", {tensor}, {}, std::move(meta), name);
+  body.set_number(tensor, number);
+  return number;
+}
+
 // Lowers int(x), float(x) and bool(x) of a tensor with one element, or of a number.
 Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
   Operand tensor = call.argument(0);
   const Meta meta = body.meta_of(tensor);
-  if (const Operation* made = body.maker(tensor);
+  if (const Operation* made = body.lasting_maker(tensor);
       made != nullptr && made->target == "aten.scalar_tensor.default") {
     if (body.meta_of(made->args[0]).kind() == wanted)
       return made->args[0];  // torch.jit.trace made the tensor from a size
+  }
+  if (wanted == ValueKind::kInt) {
+    if (auto number = integer_of(call, body, tensor)) {
+      body.set_same(*call.node.meta, *number);
+      return number;
+    }
   }
   const bool is_bool = meta.dtype == ScalarType::kBool;
   const bool is_integer = meta.dtype && is_integral(*meta.dtype) && !is_bool;
@@ -487,12 +524,12 @@ Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
       tensor = body.emit(call.node, "aten._to_copy.default", {tensor}, {{"dtype", Operand::Dtype{"int64"}}},
                          std::move(whole));
     }
-    return body.emit(call.node, "aten.item.default", {tensor}, {}, std::move(item), call.node.name);
+    return integer_element(call, body, tensor, std::move(item), call.node.name);
   }
   if (wanted == ValueKind::kFloat && is_real)
     return body.emit(call.node, "aten.item.default", {tensor}, {}, body.unknown_float(), call.node.name);
   if (wanted == ValueKind::kFloat && is_integer) {
-    const Operand item = body.emit(call.node, "aten.item.default", {tensor}, {}, body.unknown_integer());
+    const Operand item = integer_element(call, body, tensor, body.unknown_integer());
     return calculate(call, body, kSymFloat, {item}, true);
   }
   if (wanted == ValueKind::kBool && body.is_condition(call.node)) {
@@ -663,40 +700,6 @@ Result tensor_of_data(const LoweredCall& call, Body& body) {
   return body.emit(call.node, "aten.lift_fresh_copy.default", {*lifted}, {}, std::move(meta), call.node.name);
 }
 
-// --- containers ---
-
-Result get_item(const LoweredCall& call, Body& body) {
-  const Operand whole = call.argument(0);
-  const Operand key = call.argument(1);
-  if (const auto* items = items_of(whole)) {
-    const auto* index = key.get_if<std::int64_t>();
-    const auto count = static_cast<std::int64_t>(items->size());
-    if (index != nullptr && *index >= -count && *index < count)
-      return (*items)[static_cast<std::size_t>(*index < 0 ? *index + count : *index)];
-  }
-  if (const auto* dict = whole.get_if<Operand::Dict>()) {
-    for (const auto& [name, item] : dict->items) {
-      if (name == key) return item;
-    }
-  }
-  body.refuse(call.node, "the index or the key of the item is not known");
-  return {};
-}
-
-Result is_in(const LoweredCall& call, Body& body) {
-  const Operand whole = call.argument(0), wanted = call.argument(1);
-  if (const auto* items = items_of(whole)) {
-    const bool is_plain = !wanted.is<ValueId>() && std::ranges::none_of(*items, [](const Operand& item) {
-      return item.is<ValueId>();
-    });
-    if (is_plain) return std::ranges::find(*items, wanted) != items->end();
-  }
-  if (const auto* dict = whole.get_if<Operand::Dict>())
-    return std::ranges::any_of(dict->items, [&](const auto& item) { return item.key == wanted; });
-  body.refuse(call.node, "the result of 'in' is not known");
-  return {};
-}
-
 template <bool Same>
 Result is_identical(const LoweredCall& call, Body& body) {
   const Operand left = call.argument(0), right = call.argument(1);
@@ -705,8 +708,6 @@ Result is_identical(const LoweredCall& call, Body& body) {
   body.refuse(call.node, "the result of 'is' is not known");
   return {};
 }
-
-Result same(const LoweredCall& call, Body&) { return call.argument(0); }
 
 // --- operators ---
 
@@ -736,7 +737,6 @@ constexpr Row kRows[] = {
     {"builtins", "getattr", attribute},
     {"operator", "add sub mul floordiv mod truediv pow neg eq ne lt le gt ge and_ or_ lshift rshift",
      arithmetic},
-    {"operator", "iadd", extended},
     {"", "operator.not_ torch.sym_not", renamed<kSymNot>},
     {"torch", "sym_ite", renamed<kSymIf>},
     {"", "math.sqrt torch.sym_sqrt", renamed<kSymSqrt>},
@@ -756,11 +756,15 @@ constexpr Row kRows[] = {
     {"aten", "item.default", item},
     {"prim.NumToTensor", "Scalar bool", tensor_of_number},
     {"torch", "tensor as_tensor", tensor_of_data},
-    {"operator", "getitem", get_item},
+    {"operator", "getitem", item_of_container},
+    {"operator", "iadd", extended},
+    {"operator", "setitem", with_item_set},
+    {"operator", "delitem", with_item_deleted},
     {"operator", "contains", is_in},
     {"operator", "is_", is_identical<true>},
     {"operator", "is_not", is_identical<false>},
-    {"builtins", "list tuple", same},
+    {"builtins", "list", listed<Operand::List>},
+    {"builtins", "tuple", listed<Operand::Tuple>},
     {"aten._convolution", "default deprecated", convolution},
 };
 
