@@ -39,6 +39,7 @@
 #include "fxtrace/saved_collection.h"
 #include "security/security_scan.h"
 #include "support/text/number_in.h"
+#include "support/text/shell_word.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -185,8 +186,76 @@ void keep_own_inputs(const Program& program, const std::vector<std::string>& met
   std::erase_if(options.concrete, is_of_another);
 }
 
+const Node* find_node(const Graph& graph, const std::string& name) {
+  for (const NodeId id : graph.order()) {
+    if (graph.node(id).name == name) return &graph.node(id);
+  }
+  return nullptr;
+}
+
+// Returns the nodes of `flat`, in which no module is a leaf, that the node of `graph` stands for.  Throws
+// Error(kUsage) where they cannot be told apart.
+std::vector<NodeId> nodes_for(const Node& node, const Graph& graph, const Graph& flat) {
+  std::vector<NodeId> found;
+  if (node.op == Opcode::kCallModule) {
+    std::size_t calls = 0;
+    for (const NodeId id : graph.order()) {
+      const Node& other = graph.node(id);
+      calls += other.op == node.op && other.target == node.target ? 1 : 0;
+    }
+    if (calls > 1)
+      throw usage_error("the node " + node.name + " is one of " + std::to_string(calls) + " calls of " +
+                            *node.target + ", which is no part by itself",
+                        {"--module " + shell_word(*node.target) + " --call N converts one of them"});
+    for (const NodeId id : flat.order()) {
+      const Node& inner = flat.node(id);
+      const std::string& path = inner.scope->module_path;
+      if (inner.op == Opcode::kCallFunction && (path == *node.target || path.starts_with(*node.target + ".")))
+        found.push_back(id);
+    }
+    return found;
+  }
+  const auto is_alike = [&](const Node& other) {
+    return other.op == node.op && other.target == node.target && *other.scope == *node.scope;
+  };
+  std::size_t before = 0;  // the number of such nodes before it
+  for (const NodeId id : graph.order()) {
+    if (graph.node(id).id == node.id) break;
+    before += is_alike(graph.node(id)) ? 1 : 0;
+  }
+  for (const NodeId id : flat.order()) {
+    if (is_alike(flat.node(id)) && before-- == 0) return {id};
+  }
+  return found;
+}
+
+// Translates the names of nodes of a part, which are those of `fxtrace trace`, to names in the graph that is
+// converted, in which no module is a leaf.
+ExtractRequest part_in(const Graph& flat, const Graph& traced, const ExtractRequest& part) {
+  ExtractRequest result = part;
+  result.from.clear();
+  result.to.clear();
+  const auto translate = [&](const std::vector<std::string>& names, std::vector<std::string>& to, bool ends) {
+    for (const std::string& name : names) {
+      const Node* node = find_node(traced, name);
+      const std::vector<NodeId> all =
+          node == nullptr ? std::vector<NodeId>() : nodes_for(*node, traced, flat);
+      if (all.empty()) to.push_back(name);  // a name of the flat graph, or none
+      for (const NodeId id : all) {
+        const bool leaves = std::ranges::any_of(
+            flat.node(id).users, [&](NodeId user) { return std::ranges::find(all, user) == all.end(); });
+        if (!ends || leaves) to.push_back(flat.node(id).name);
+      }
+    }
+  };
+  translate(part.from, result.from, false);
+  translate(part.to, result.to, true);
+  return result;
+}
+
 ProgramRecords lower_method(const ConvertArguments& arguments, const Config& config, const InputFile& input,
-                            const TraceResult& traced, Conversion& conversion, Console& console) {
+                            const TraceResult& traced, const ExtractRequest& part, Conversion& conversion,
+                            Console& console) {
   LoweringOptions options = lowering_options(arguments, config.options);
   options.functional = arguments.is_functional();
   options.freeze_state = arguments.state == "freeze";
@@ -203,7 +272,7 @@ ProgramRecords lower_method(const ConvertArguments& arguments, const Config& con
   }
   Lowered lowered = with_input(input, [&] {
     if (!arguments.has_part()) return lower(traced.collection, *traced.program, options);
-    return lower(extract_part(traced.collection, arguments.part), *traced.program, options);
+    return lower(extract_part(traced.collection, part), *traced.program, options);
   });
   std::ranges::move(lowered.refusals, std::back_inserter(conversion.refusals));
   if (!lowered.refusals.empty()) return {};
@@ -213,8 +282,10 @@ ProgramRecords lower_method(const ConvertArguments& arguments, const Config& con
   return records;
 }
 
-int convert(const ConvertArguments& arguments, Config config, const std::vector<std::string>& methods,
-            const InputFile& input, Output* output, Isolated& isolated, Console& console) {
+// `plain` is the configuration with which `fxtrace trace` names nodes.
+int convert(const ConvertArguments& arguments, Config config, Config plain,
+            const std::vector<std::string>& methods, const InputFile& input, Output* output,
+            Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   Conversion& conversion = isolated.keep_alive(Conversion());
   const Program* model = nullptr;
@@ -240,7 +311,18 @@ int convert(const ConvertArguments& arguments, Config config, const std::vector<
       }
       TraceResult& traced = trace_file(input, info, config, {}, isolated, console);
       run_passes(config.passes, traced.collection, console);
-      conversion.programs.push_back(lower_method(arguments, config, input, traced, conversion, console));
+      ExtractRequest part = arguments.part;
+      if (!part.from.empty() || !part.to.empty()) {
+        plain.options.method = method;
+        const TraceResult& named = trace_file(input, info, plain, {}, isolated, console);
+        if (!named.collection.graphs.empty() && !traced.collection.graphs.empty())
+          part = with_input(input, [&] {
+            return part_in(traced.collection.graphs.front().graph, named.collection.graphs.front().graph,
+                           part);
+          });
+      }
+      conversion.programs.push_back(
+          lower_method(arguments, config, input, traced, part, conversion, console));
       if (methods.size() > 1) conversion.programs.back().name = method;
       model = traced.program.get();
     }
@@ -276,7 +358,8 @@ int convert(const ConvertArguments& arguments, Config config, const std::vector<
 
 // Converts methods to the programs of one file.
 int convert_to(const std::string& file, const std::vector<std::string>& methods,
-               const ConvertArguments& arguments, Config& config, const InputFile& input, Console& console) {
+               const ConvertArguments& arguments, Config& config, const Config& plain, const InputFile& input,
+               Console& console) {
   Output output(file, input, console);
   output.allow_any_size();  // as large as the weights
   if (arguments.external_weights && !arguments.dry_run) {
@@ -285,8 +368,8 @@ int convert_to(const std::string& file, const std::vector<std::string>& methods,
   }
   try {
     return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-      return convert(arguments, config, methods, input, arguments.dry_run ? nullptr : &output, isolated,
-                     console);
+      return convert(arguments, config, plain, methods, input, arguments.dry_run ? nullptr : &output,
+                     isolated, console);
     });
   } catch (const Error& error) {  // other methods are converted all the same
     console.error(error);
@@ -297,6 +380,7 @@ int convert_to(const std::string& file, const std::vector<std::string>& methods,
 int run_convert(ConvertArguments& arguments, Console& console) {
   arguments.check();
   Config config = arguments.set_up(console);
+  const Config plain = config;
   fix_settings(config.options);
   if (arguments.is_functional()) config.passes.emplace_back("functional");
   config.options.grad = arguments.grad == "on";
@@ -305,11 +389,11 @@ int run_convert(ConvertArguments& arguments, Console& console) {
   const std::string file = arguments.dry_run ? "-" : *arguments.output;
   const std::size_t place = file.find("%s");
   if (place == std::string::npos)
-    return convert_to(file, arguments.methods, arguments, config, input, console);
+    return convert_to(file, arguments.methods, arguments, config, plain, input, console);
   int worst = kDone;
   for (const std::string& method : arguments.methods) {
     const std::string own = std::string(file).replace(place, 2, method);
-    worst = std::max(worst, convert_to(own, {method}, arguments, config, input, console));
+    worst = std::max(worst, convert_to(own, {method}, arguments, config, plain, input, console));
   }
   return worst;
 }

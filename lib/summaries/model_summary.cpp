@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "graph/analysis/collection_summary.h"
+#include "graph/analysis/input_sizes.h"
 #include "graph/each_graph.h"
 #include "operators/target.h"
 #include "opinfo/call.h"
@@ -13,6 +14,8 @@
 #include "opinfo/rules/cost_rules.h"
 #include "opinfo/rules/shape_helpers.h"
 #include "opinfo/stored_parts.h"
+#include "support/json_document.h"
+#include "support/text/number_in.h"
 #include "support/text/printable.h"
 #include "support/text/qualified_name.h"
 
@@ -609,7 +612,47 @@ std::optional<double> flops_per_second(const SummaryRow& row) {
   return 2 * static_cast<double>(*macs) / row.measured->seconds;
 }
 
-ModelSummary summarize_model(const GraphCollection& collection) { return Summarizer(collection).run(); }
+namespace {
+
+// Returns the ranges of dimensions that --dim and the guards of the root's graph tell.
+std::map<std::string, Range> ranges_of(const GraphCollection& collection) {
+  ShapeEnv known;
+  const JsonDocument options(collection.options_json, "options");
+  if (const auto dims = options.root().find("dim"); dims && dims->is_object()) {
+    for (const JsonValue dim : dims->fields()) {
+      const std::string_view text = dim.string();  // "8..64", "8..", "8"
+      const std::size_t dots = text.find("..");
+      const auto low = number_in<std::int64_t>(text.substr(0, dots));
+      const auto high = dots == std::string_view::npos ? low : number_in<std::int64_t>(text.substr(dots + 2));
+      known.narrow(std::string(dim.key()), {low, high});
+    }
+  }
+  if (!collection.graphs.empty()) {
+    const InputSizes sizes(collection.graphs.front().graph);
+    const auto assume = [&](const Expression& guard) {
+      const Expression over = sizes.over_dimensions(guard);
+      if (const auto relation = over.relation())
+        known.assume(*relation, *over.parts()[0].size(), *over.parts()[1].size());
+    };
+    for (const Guard& guard : collection.graphs.front().guards) {
+      if (guard.expr.kind() == Expression::Kind::kAnd)
+        std::ranges::for_each(guard.expr.parts(), assume);
+      else
+        assume(guard.expr);
+    }
+  }
+  std::map<std::string, Range> ranges;
+  for (auto& [name, range] : known.ranges()) ranges.emplace(name, range);
+  return ranges;
+}
+
+}  // namespace
+
+ModelSummary summarize_model(const GraphCollection& collection) {
+  ModelSummary summary = Summarizer(collection).run();
+  summary.ranges = ranges_of(collection);
+  return summary;
+}
 
 void limit_depth(ModelSummary& summary, std::int64_t depth) {
   const auto limit = static_cast<std::size_t>(depth);
@@ -716,10 +759,15 @@ std::optional<std::int64_t> typical_value(const std::optional<SymInt>& size) {
 
 ExampleSizes example_sizes(const ModelSummary& summary) {
   ExampleSizes example;
-  const auto add = [&](const Expression& size, std::int64_t number) {
+  const auto add = [&](const Expression& size, std::int64_t usual) {
     const SymInt* of = size.size();
     if (of == nullptr || of->is_number()) return;
     for (const std::string& name : of->symbols()) {
+      std::int64_t number = usual;
+      if (const auto range = summary.ranges.find(name); range != summary.ranges.end()) {
+        number = std::max(number, range->second.low.value_or(number));
+        number = std::min(number, range->second.high.value_or(number));
+      }
       if (example.sizes.emplace(name, number).second)
         example.text += (example.text.empty() ? "" : ", ") + one_line(name) + "=" + std::to_string(number);
     }

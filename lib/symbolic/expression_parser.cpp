@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "support/text/identifier.h"
+#include "support/text/python_keyword.h"
 #include "symbolic/expression.h"
 #include "symbolic/polynomial.h"
 
@@ -241,7 +242,7 @@ class ExpressionParser {
     const std::size_t begin = at_;
     if (at_ < text_.size() && is_letter(text_[at_])) {
       const std::string_view name = word();
-      if (!symbolic::is_keyword(name) && take_symbol("=", "=")) {
+      if (!is_python_keyword(name) && take_symbol("=", "=")) {
         return Expression::keyword(std::string(name), disjunction());
       }
     }
@@ -340,7 +341,7 @@ class ExpressionParser {
 
   std::string identifier() {
     const std::string_view name = word();
-    if (symbolic::is_keyword(name)) throw NoExpression();
+    if (is_python_keyword(name)) throw NoExpression();
     return std::string(name);
   }
   std::string_view word() {

@@ -40,7 +40,6 @@ struct Term {
   std::int64_t coefficient = 0;
 };
 
-bool is_keyword(std::string_view word);  // a keyword of Python, which cannot be a name
 // Returns the integer expression as a SymInt, including rounded quotients such as math.floor(n/2); nothing
 // for other expressions.
 std::optional<SymInt> size_of(const Expression& value);

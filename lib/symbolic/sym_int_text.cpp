@@ -204,15 +204,6 @@ std::optional<SymInt> symbolic::size_of(const Expression& value) {
 
 bool symbolic::is_size_function(std::string_view name) { return find_function(name) != nullptr; }
 
-bool symbolic::is_keyword(std::string_view word) {
-  static constexpr std::array<std::string_view, 35> kKeywords{
-      "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
-      "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
-      "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
-      "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
-  return std::ranges::binary_search(kKeywords, word);
-}
-
 std::string SymInt::text() const {
   if (is_number()) return std::to_string(number_);
   const std::vector<Term>& terms = poly_->terms;

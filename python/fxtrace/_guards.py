@@ -13,6 +13,7 @@ import enum
 import inspect
 import math
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
-from ._data import GraphData, Node
+from ._data import GraphData, Guard, Node
 from ._errors import GuardError, RebuildError, StructureError
 from ._functions import is_tensor_attribute, is_tensor_method, resolve_function
 from ._signature import ModelSignature, missing
@@ -79,6 +80,13 @@ class _Size(NamedTuple):
     offset: int
 
 
+def _as_torch_checks(guard: Guard) -> str:
+    """Return the expression without a lower bound of 2, which torch.export gives to each open dimension and its own module lets pass."""
+    if guard.reason != "exported":
+        return guard.expr
+    return re.sub(r"^[\w.*()+]+ >= 2$", "True", re.sub(r"^2 <= (?=[\w.*()+]+ <= \d+$)", "", guard.expr))
+
+
 class GuardCheck:
     """A forward pre-hook that raises GuardError for inputs that violate a guard of the graph."""
 
@@ -93,7 +101,7 @@ class GuardCheck:
         names = {name for names in self._inputs for name in names} | {size.dimension for size in self._sizes}
         if graph.signature is not None:  # the arguments that placeholders are parts of
             names |= {str(entry.path[0]) for entry in graph.signature.inputs if entry.path}
-        read = ((guard, _read(guard.expr, names)) for guard in graph.guards)
+        read = ((guard, _read(_as_torch_checks(guard), names)) for guard in graph.guards)
         self._guards = [(guard, tree) for guard, tree in read if tree is not None]
 
     def __bool__(self) -> bool:

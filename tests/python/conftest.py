@@ -1,5 +1,6 @@
 """Provides fixtures for all tests: the program, the archives of the zoo, and the mark of the second tier."""
 
+import importlib
 import importlib.util
 import os
 import signal
@@ -32,6 +33,8 @@ def program(request):
     path = harness.find_program(request.config.getoption("--fxtrace"))
     if path is None or not os.access(path, os.X_OK):
         pytest.fail("no fxtrace: give --fxtrace PATH, or build it first")
+    if os.environ.get("FXTRACE_FORMS"):
+        return importlib.import_module("program_forms").CheckingProgram(path)
     return harness.Program(path)
 
 

@@ -1,14 +1,17 @@
 """Compares every form that torch makes of a program of fxtrace convert with the archive: the module, unflattened, decomposed, exported again.
 
-Each is run at several sizes of the dimensions that are open.
+Each is run at several sizes of the dimensions that are open.  With $FXTRACE_FORMS in the environment, every program that a test
+converts is compared so (conftest.py).
 """
 
 import copy
 import random
+import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import convert_cases
+import harness
 import torch
 from torch.utils import _pytree as pytree
 
@@ -118,3 +121,23 @@ def faults(file: str, call: Callable, turns: int = TURNS) -> list[str]:
         else:
             done += 1
     return found if done else [*found, "no inputs that the model takes"]
+
+
+# Options with which the program is not the method of the archive.
+_OTHER_MODELS = {"--module", "--from", "--to", "--drop-output", "--state", "--no-weights", "--external-weights", "--grad", "--op-library"}
+
+
+class CheckingProgram(harness.Program):
+    """The program, with a look at all forms of each program that it converts from TorchScript."""
+
+    def run(self, *args: str) -> subprocess.CompletedProcess:
+        done = super().run(*args)
+        words = [str(word) for word in args]
+        if done.returncode == 0 and words[0] == "convert" and "-o" in words and not _OTHER_MODELS & set(words) and "%s" not in " ".join(words):
+            file = words[words.index("-o") + 1]
+            methods = [words[i + 1] for i, word in enumerate(words) if word == "--method"]
+            model = next(word for i, word in enumerate(words[1:], 1) if word.endswith(".pt") or word.endswith(".pt2"))
+            if model.endswith(".pt") and len(methods) < 2 and b"quantized tensors" not in done.stderr and b"depends on sizes or data" not in done.stderr:
+                found = faults(file, lambda: getattr(torch.jit.load(model), methods[0] if methods else "forward"))
+                assert found in ([], ["no inputs that the model takes"]), found
+        return done

@@ -1,5 +1,11 @@
 """Tests that programs of fxtrace convert stay right in every form that torch makes of them, at several sizes."""
 
+import os
+import pathlib
+import subprocess
+import sys
+from typing import NamedTuple
+
 import pytest
 import torch
 from program_forms import faults
@@ -28,6 +34,20 @@ SCRIPTED = {
     "a size that three divides": ("(x: Tensor):\n  return x.reshape(-1, 9)[: x.size(0)]", X),
     "a tensor of the code in a loop": ("(x: Tensor):\n  while bool(x.sum() > 9):\n    x = x * torch.tensor([0.5, 0.25]).sum()\n  return x", X),
     "one of a branch in a loop": ("(x: Tensor):\n  while bool(x.sum() > 9):\n    if bool(x.sum() > 50):\n      x = x * torch.tensor([0.5])\n    else:\n      x = x - torch.tensor([0.25])\n  return x", X),
+}
+
+
+SCRIPTED |= {
+    "sizes of data": ("(x: Tensor, n: Tensor):\n  k = int(n)\n  return x.sum([1, 2]).unsqueeze(1).expand(-1, k).sum() + torch.zeros(k).sum()", X + N),
+    "einsum with lists": ("(x: Tensor):\n  return torch.einsum(x, [0, 1, 2], x, [0, 1, 30], [0, 2, 30])", X),
+    "no tensors": ("(n: int):\n  return torch.arange(n) * torch.ones(3, 1)", ["--input", "n=n"]),
+    "normalization in a branch": (
+        "(x: Tensor):\n  if bool(x.sum() > 9):\n    x = torch.instance_norm(x, None, None, None, None, True, 0.1, 1e-5, True)\n"
+        "  else:\n    x = torch.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, True)\n  return x",
+        X,
+    ),
+    "random numbers": ("(x: Tensor):\n  return x.clone().uniform_() + x.clone().uniform_(to=3.0) + x.clone().random_(2, 5) + x.clone().random_(9)", X),
+    "no dimensions reduced": ("(x: Tensor):\n  return torch.any(x > 0.5, []), x.sum().flatten()", X),
 }
 
 
@@ -103,3 +123,93 @@ def test_plain_tensors_that_a_run_writes_are_buffers(program, tmp_path, dialect)
     x, model, module = torch.rand(2, 4, 6), torch.jit.load(path), made.module()
     for _ in range(3):
         assert torch.equal(module(x), model(x))
+
+
+class Unused(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.Identity()) for _ in range(2))
+        self.never = torch.nn.Identity()
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+@pytest.mark.parametrize("how", ["script", "trace"])
+def test_modules_without_operations_are_there(program, tmp_path, how):
+    model = Unused().eval()
+    path = converted(program, tmp_path, torch.jit.script(model) if how == "script" else torch.jit.trace(model, torch.rand(2, 4, 6)), X)
+    names = [name for name, _ in torch.export.unflatten(torch.export.load(path + "2")).named_modules()]
+    assert names == [name for name, _ in model.named_modules()]
+    assert faults(path + "2", lambda: torch.jit.load(path)) == []
+    assert " removed" not in program.run("diff", path, path + "2").stdout.decode()
+
+
+class Pair(NamedTuple):
+    x: torch.Tensor
+    n: int
+
+
+def of_pair(p: Pair):
+    return p.x * p.n
+
+
+def test_named_tuples_among_the_inputs(program, tmp_path):
+    path = converted(program, tmp_path, torch.jit.script(of_pair), ["--input", "p.x=float32[2]", "--input", "p.n=n"])
+    x = torch.rand(2)
+    assert torch.equal(torch.export.load(path + "2").module()((x, 3)), x * 3)
+
+
+@pytest.mark.parametrize(
+    "kind, help_",
+    [
+        ("List[Tensor]", "the number and the shapes of its items are not known; --input 'd.0=float32[...]', for each of them"),
+        ("Dict[str, Tensor]", "its keys and their shapes are not known; --input 'd.KEY=float32[...]', for each of them"),
+        ("Dict[int, Tensor]", "a program cannot have a dict whose keys are not text"),
+    ],
+)
+def test_advice_for_containers(program, tmp_path, kind, help_):
+    path = str(tmp_path / "model.pt")
+    key = "'a'" if "str" in kind else "0"
+    torch.jit.save(torch.jit.CompilationUnit(f"def f(x: Tensor, d: {kind}):\n  return x + d[{key}]\n").f, path)
+    done = program.run("convert", path, "--dry-run", "--input", "x=float32[2]")
+    assert done.returncode == 4 and f"refused: input d: {help_}" in done.stderr.decode()
+
+
+class Normed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.fc = torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.fc(torch.relu(self.norm(self.conv(x))).mean((2, 3)))
+
+
+def test_a_part_by_the_names_of_a_trace(program, tmp_path):
+    model, path, part = Normed().eval(), str(tmp_path / "model.pt"), str(tmp_path / "part.pt2")
+    torch.jit.save(torch.jit.script(model), path)
+    x, y = torch.rand(2, 3, 8, 8), torch.rand(2, 8, 6, 6)
+    for exported, options in ((path + "2", []), (path, ["--input", "x=float32[2,3,8,8]"])):
+        torch.export.save(torch.export.export(model, (x,)), path + "2")
+        done = program.run("convert", exported, "-o", part, *options, "--from", "norm", "--to", "mean")
+        assert done.returncode == 0, done.stderr.decode()
+        assert torch.equal(torch.export.load(part).module()(y), torch.relu(model.norm(y)).mean((2, 3)))
+
+
+# Of control flow in control flow that carries integers torch has no decomposition.
+NOT_DECOMPOSED = "failing_nested"
+
+
+@pytest.mark.volume
+@pytest.mark.parametrize("file", ["test_convert.py", "test_convert_models.py"])
+def test_all_forms_of_what_other_tests_convert(program, file):
+    words = ["-q", "-x", "-p", "no:cacheprovider", "-k", f"not {NOT_DECOMPOSED} and not zoo and not test_models and not compile", "--fxtrace", program.path]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *words, str(pathlib.Path(__file__).with_name(file))],
+        env={**os.environ, "FXTRACE_FORMS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]

@@ -10,7 +10,9 @@
 #include "operators/higher_order.h"
 #include "operators/names/function_traits.h"
 #include "operators/operators.h"
+#include "opinfo/operator_entry.h"
 #include "support/restore.h"
+#include "support/text/python_keyword.h"
 
 namespace fxtrace {
 namespace {
@@ -523,6 +525,31 @@ bool Body::add_results(const LoweredCall& call, const std::vector<SchemaType>& t
   return true;
 }
 
+// Gives arguments that are keywords of Python by position: torch.export.load takes them in no other way, and
+// needs them also where they have their defaults.
+void give_keywords(const Schema& schema, Operation& operation) {
+  for (std::size_t i = schema.arguments.size(); i-- > operation.args.size();) {
+    if (!is_python_keyword(schema.arguments[i].name)) continue;
+    for (std::size_t at = operation.args.size(); at <= i; ++at) {
+      const SchemaArgument& formal = schema.arguments[at];
+      const auto given =
+          std::ranges::find(operation.kwargs, formal.name, [](const auto& named) { return named.first; });
+      if (given != operation.kwargs.end()) {
+        operation.args.push_back(given->second);
+        operation.kwargs.erase(given);
+        continue;
+      }
+      const AbstractValue value = default_value(formal.default_value.value_or(""));
+      Operand operand;
+      if (const auto* real = value.get_if<double>()) operand = *real;
+      if (const SymInt* number = value.integer(); number != nullptr && number->number())
+        operand = *number->number();
+      operation.args.push_back(std::move(operand));
+    }
+    return;
+  }
+}
+
 void Body::call_operator(const LoweredCall& call) {
   const Node& node = call.node;
   Operation operation = operation_of(node, *node.target);
@@ -533,6 +560,7 @@ void Body::call_operator(const LoweredCall& call) {
     state_.program.schemas.emplace(declared->first, parse_schema(declared->second));
   const auto schema = state_.program.schema_of(operation.target);
   if (!schema) return refuse(node, "its schema is not known", "--op-schema '...'");
+  give_keywords(*schema, operation);
   Operand result;
   if (!add_results(call, schema->results, operation, result)) return;
   set(node.id, std::move(result));

@@ -107,7 +107,7 @@ class Body {
     if (strides.size() == value(id).strides.size())
       graph_.values[id.index].strides.assign(strides.begin(), strides.end());
   }
-  const ProgramValue& value(ValueId id) const { return graph_.values[id.index]; }
+  const ProgramValue& value(ValueId id) const { return value_at(graph_, id); }
   // Returns the metadata of an operand: for a plain value its type, and the value of a number.
   Meta meta_of(const Operand& operand) const;
   // Adds an operation with one result, and returns the result.  The operation goes if the result is not used.

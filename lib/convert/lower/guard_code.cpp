@@ -85,7 +85,8 @@ class GuardCode {
     const std::string name = guard.parts()[0].text();
     const WrittenProgram& program = lowered_.program;
     for (std::size_t i = 0; i < program.graph.inputs.size(); ++i) {
-      if (program.signature.inputs[i].name == name && program.graph.inputs[i].constant)
+      if (checked_at(program.signature.inputs, i, "inputs in the signature").name == name &&
+          program.graph.inputs[i].constant)
         return guard.name() == "==";
     }
     // An input that was left at its default is not an input of the program.

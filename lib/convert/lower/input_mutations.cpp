@@ -25,7 +25,8 @@ class InputMutations {
     std::unordered_map<std::uint32_t, const GraphSignature::Entry*> inputs;
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
       if (graph.inputs[i].value.valid())
-        inputs.emplace(graph.inputs[i].value.index, &program_.signature.inputs[i]);
+        inputs.emplace(graph.inputs[i].value.index,
+                       &checked_at(program_.signature.inputs, i, "inputs in the signature"));
     }
     std::unordered_set<std::uint32_t> read;  // values that a later operation or the output reads
     for (const Operand& output : graph.outputs)

@@ -112,6 +112,9 @@ class Lowering {
     note_quantized();
     note_fixed_arguments(result_.program.graph);
     result_.program.stacks = stacks_.take_result();
+    for (const ModuleRecord& module : collection_.modules) {
+      if (!module.path.empty()) result_.program.modules.push_back(module.path);
+    }
   }
 
   void refuse(const std::string& module, std::string what, std::string why, std::string help = {},
@@ -231,12 +234,28 @@ class Lowering {
     return std::nullopt;
   }
 
+  // Returns how --input names the parts of a container of tensors, and what is not known of it; nothing for
+  // other types.
+  static std::pair<std::string, std::string> parts_to_tell(std::string_view type) {
+    if (type.starts_with("Optional[")) type.remove_prefix(std::string_view("Optional[").size());
+    if (type.find("Tensor") == std::string_view::npos) return {};
+    if (type.starts_with("List[")) return {".0", "the number and the shapes of its items are not known"};
+    if (type.starts_with("Tuple[")) return {".0", "the shapes of its items are not known"};
+    if (type.starts_with("Dict[str,")) return {".KEY", "its keys and their shapes are not known"};
+    if (type.starts_with("Dict[")) return {"", "a program cannot have a dict whose keys are not text"};
+    return {};
+  }
+
   void refuse_input(const Node& node, const std::string& name) {
     const Meta& meta = *node.meta;
     body_.leave_out(node.id);
     const std::string type = meta.type.value_or("a value");
     if (meta.dtype && is_quantized(*meta.dtype)) {
       refuse({}, "input " + name, "a program cannot take quantized tensors");
+    } else if (const auto [parts, why] = parts_to_tell(type); !parts.empty() || !why.empty()) {
+      refuse({}, "input " + name, why,
+             parts.empty() ? ""
+                           : "--input " + shell_word(name + parts + "=float32[...]") + ", for each of them");
     } else if (type.find("Tensor") != std::string::npos) {
       refuse({}, "input " + name, "its shape is not known",
              "--input " + shell_word(name + "=float32[...]") + ", with its type and sizes");
@@ -370,6 +389,8 @@ class Lowering {
     }
     const std::vector<std::string> parts = parts_of(type);
     if (type.starts_with("Optional[")) return nested(entries, depth, parts.front());
+    // A named tuple has a class, whose fields are told by name and have types that are not known here.
+    const bool is_named_tuple = parts.empty() && is_dotted_name(type);
     std::vector<Operand> items;
     std::vector<Operand> keys;
     for (std::size_t i = 0; i < entries.size();) {
@@ -379,14 +400,16 @@ class Lowering {
       while (end < entries.size() && entries[end].path.size() > depth && entries[end].path[depth] == step)
         ++end;
       const std::size_t part = type.starts_with("Tuple[") ? items.size() : parts.size() - 1;
-      if (part >= parts.size()) return std::nullopt;
-      auto item = nested(entries.subspan(i, end - i), depth + 1, parts[part]);
+      if (part >= parts.size() && !is_named_tuple) return std::nullopt;
+      auto item =
+          nested(entries.subspan(i, end - i), depth + 1, is_named_tuple ? std::string() : parts[part]);
       if (!item) return std::nullopt;
       items.push_back(std::move(*item));
       keys.push_back(map_references<ValueId>(step, [](NodeId) { return Operand(); }));
       i = end;
     }
-    if (type.starts_with("Tuple[")) return Operand::Tuple{std::move(items)};
+    if (is_named_tuple) note_named_tuples("inputs");
+    if (type.starts_with("Tuple[") || is_named_tuple) return Operand::Tuple{std::move(items)};
     if (type.starts_with("List[")) return Operand::List{std::move(items)};
     if (!type.starts_with("Dict[str,")) return std::nullopt;
     Operand::Dict dict;
@@ -855,6 +878,13 @@ class Lowering {
     }
   }
 
+  void note_named_tuples(const std::string& where) {
+    std::string note = "named tuples among the " + where +
+                       " become plain tuples: torch.export does not know the archive's classes";
+    if (std::ranges::find(result_.notes, note) == result_.notes.end())
+      result_.notes.push_back(std::move(note));
+  }
+
   static bool has_named_tuple(const Operand& value) {
     if (const auto* tuple = value.get_if<Operand::Tuple>(); tuple != nullptr && tuple->names) return true;
     if (const auto* items = items_of(value)) return std::ranges::any_of(*items, has_named_tuple);
@@ -870,9 +900,7 @@ class Lowering {
         !source_.graph.node(last).args.empty()) {
       const Node& node = source_.graph.node(last);
       const Operand value = without_dropped(body_.operand_of(node.args.front()));
-      if (has_named_tuple(value))
-        result_.notes.emplace_back(
-            "named tuples among the results become plain tuples: torch.export does not know the archive's classes");
+      if (has_named_tuple(value)) note_named_tuples("results");
       result_.program.out_spec = tree_of(value, leaves);
       refuse_keys(result_.program.out_spec, "the output");
     }

@@ -40,7 +40,7 @@ class SymbolNames {
     };
     for (const auto& input : program.graph.inputs) {
       if (!input.value.valid()) continue;
-      const Meta& meta = program.graph.values[input.value.index].meta;
+      const Meta& meta = value_at(program.graph, input.value).meta;
       if (meta.shape) std::ranges::for_each(*meta.shape, add(of_inputs));
       if (meta.value) add(of_inputs)(*meta.value);
     }

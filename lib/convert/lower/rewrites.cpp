@@ -722,6 +722,22 @@ Result convolution(const LoweredCall& call, Body& body) {
                    call.node.name);
 }
 
+// Lowers x.random_(from, to): torch writes calls as code of Python, where the overload `from` is a keyword.
+template <bool Writes>
+Result random_between(const LoweredCall& call, Body& body) {
+  const Operand tensor = call.argument(0, "self");
+  const Operand low = call.argument(1, "from"), high = call.argument(2, "to");
+  if (!are_numbers(body, {low, high}) || !body.meta_of(tensor).shape) return {};
+  const Operand drawn = body.emit(call.node, "aten.randint_like.low_dtype", {tensor, low, high}, {},
+                                  body.meta_of(tensor), Writes ? std::string() : call.node.name);
+  body.keep_maker(drawn);
+  if (!Writes) return drawn;
+  const Operand written =
+      body.emit(call.node, "aten.copy_.default", {tensor, drawn}, {}, body.meta_of(tensor), call.node.name);
+  body.keep_maker(written);
+  return written;
+}
+
 struct Row {
   std::string_view space, names;
   Rewrite rewrite = nullptr;
@@ -766,6 +782,8 @@ constexpr Row kRows[] = {
     {"builtins", "list", listed<Operand::List>},
     {"builtins", "tuple", listed<Operand::Tuple>},
     {"aten._convolution", "default deprecated", convolution},
+    {"aten.random_", "from", random_between<true>},
+    {"aten.random", "from", random_between<false>},
 };
 
 }  // namespace

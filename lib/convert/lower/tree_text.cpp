@@ -1,5 +1,6 @@
 #include "convert/lower/tree_text.h"
 
+#include "support/error.h"
 #include "support/json_emitter.h"
 
 namespace fxtrace {
@@ -13,8 +14,11 @@ void write(const TreeSpec& spec, JsonEmitter& json) {
     } else if (spec.kind == TreeSpec::Kind::kDict) {
       json.field("type", "builtins.dict");
       json.field("context", json_text(JsonLayout::kSpaced, [&](JsonEmitter& keys) {
-                   keys.list(spec.keys,
-                             [&](const Argument& key) { keys.string(*key.get_if<std::string>()); });
+                   keys.list(spec.keys, [&](const Argument& key) {
+                     const auto* text = key.get_if<std::string>();
+                     if (text == nullptr) throw input_error("the program has a dict whose keys are not text");
+                     keys.string(*text);
+                   });
                  }));
     } else {
       json.field("type", spec.kind == TreeSpec::Kind::kList ? "builtins.list" : "builtins.tuple");

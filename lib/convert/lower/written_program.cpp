@@ -7,6 +7,17 @@
 
 namespace fxtrace {
 
+Error too_few(std::string_view name, std::size_t count, std::size_t index) {
+  return input_error("the program has " + std::to_string(count) + " " + std::string(name) +
+                     ", but asks for number " + std::to_string(index));
+}
+
+const ProgramValue& value_at(const ProgramGraph& graph, const Operand& operand) {
+  const auto* id = operand.get_if<ValueId>();
+  if (id == nullptr) throw input_error("the program has a plain value where a value of its graph is needed");
+  return checked_at(graph.values, id->index, "values");
+}
+
 std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> strides(shape.size());
   std::int64_t row = 1;

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -14,10 +15,23 @@
 #include "exported/program/tree_spec.h"
 #include "graph/graph.h"
 #include "operators/schema.h"
+#include "support/error.h"
 #include "symbolic/shape_env.h"
 #include "trace/modules/program_graph.h"
 
 namespace fxtrace {
+
+// Returns the error of a program that names more items than it has.
+Error too_few(std::string_view name, std::size_t count, std::size_t index);
+// Returns items[index].  Throws Error(kInput) with the name of the items if there are fewer, as a program has
+// several lists which have to be parallel.
+template <class Items>
+auto& checked_at(Items& items, std::size_t index, std::string_view name) {
+  if (index >= items.size()) throw too_few(name, items.size(), index);
+  return items[index];
+}
+// Returns the value that the operand is.  Throws Error(kInput) for an operand that is none.
+const ProgramValue& value_at(const ProgramGraph& graph, const Operand& operand);
 
 // Returns the strides of a contiguous tensor.
 std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape);
@@ -47,9 +61,10 @@ struct WrittenSymbol {
 
 struct WrittenProgram {
   ProgramGraph graph;
-  std::vector<std::string> stacks;  // nn_module_stack, by CallId
-  GraphSignature signature;         // parallel to graph.inputs and graph.outputs
-  TreeSpec in_spec, out_spec;       // in_spec: a tuple of the positional arguments and the keyword arguments
+  std::vector<std::string> stacks;          // nn_module_stack, by CallId
+  std::vector<std::string> modules = {""};  // paths of all modules, the root first
+  GraphSignature signature;                 // parallel to graph.inputs and graph.outputs
+  TreeSpec in_spec, out_spec;  // in_spec: a tuple of the positional arguments and the keyword arguments
   std::vector<std::string> arguments;  // names of the positional arguments
   std::map<std::string, WrittenSymbol> symbols;
   std::vector<std::string> guards;  // Python over L['x'].size()[0]

@@ -110,7 +110,11 @@ class ExampleInputs {
     else
       pickle_.mark();
     for (std::size_t i = 0; i < spec.children.size(); ++i) {
-      if (spec.kind == TreeSpec::Kind::kDict) pickle_.text(*spec.keys[i].get_if<std::string>());
+      if (spec.kind == TreeSpec::Kind::kDict) {
+        const auto* key = checked_at(spec.keys, i, "keys of a dict").get_if<std::string>();
+        if (key == nullptr) throw input_error("the program has a dict whose keys are not text");
+        pickle_.text(*key);
+      }
       value(spec.children[i]);
     }
     if (spec.kind == TreeSpec::Kind::kDict)
@@ -122,11 +126,11 @@ class ExampleInputs {
   }
 
   void leaf() {
-    const auto& inputs = program_.graph.inputs;
-    while (program_.signature.inputs[next_].role != SignatureRole::kUserInput) ++next_;
-    const auto& input = inputs[next_++];
+    const auto& entries = program_.signature.inputs;
+    while (checked_at(entries, next_, "inputs in the signature").role != SignatureRole::kUserInput) ++next_;
+    const auto& input = checked_at(program_.graph.inputs, next_++, "inputs");
     if (input.constant) return plain(*input.constant);
-    const Meta& meta = program_.graph.values[input.value.index].meta;
+    const Meta& meta = value_at(program_.graph, input.value).meta;
     if (meta.kind() == ValueKind::kTensor)
       tensor(meta);
     else

@@ -37,7 +37,7 @@ class ProgramWriter {
       if (weight.requires_grad) trained.insert(weight.name);
     }
     for (std::size_t i = 0; i < program.graph.inputs.size(); ++i) {
-      const auto& target = program.signature.inputs[i].target;
+      const auto& target = checked_at(program.signature.inputs, i, "inputs in the signature").target;
       if (target && trained.contains(*target)) trained_.insert(program.graph.inputs[i].value.index);
     }
   }
@@ -46,7 +46,13 @@ class ProgramWriter {
     json_.key("graph_module").object([&] {
       json_.key("graph").object([&] { graph(program_.graph); });
       json_.key("signature").object([&] { signature(); });
-      json_.key("module_call_graph").list(std::array{0}, [&](int) { root_call(); });
+      // Only here does the file name modules without operations.
+      json_.key("module_call_graph").list(program_.modules, [&](const std::string& path) {
+        path.empty() ? root_call() : json_.object([&] {
+          json_.field("fqn", path);
+          json_.key("signature").null();
+        });
+      });
       json_.key("metadata").object([] {});
       json_.key("treespec_namedtuple_fields").object([] {});
     });
@@ -190,6 +196,14 @@ class ProgramWriter {
     }
   }
 
+  template <class T>
+  static const T& item_as(const Operand& item, const char* kind) {
+    const T* found = item.get_if<T>();
+    if (found == nullptr)
+      throw input_error(std::string("a list of the program has an item that is no ") + kind);
+    return *found;
+  }
+
   void value(const ProgramValue& value) {
     json_.object(
         [&] { json_.field(value.meta.kind() == ValueKind::kTensor ? "name" : "as_name", value.name); });
@@ -204,7 +218,7 @@ class ProgramWriter {
           [&](const auto& given) {
             using T = std::decay_t<decltype(given)>;
             if constexpr (std::is_same_v<T, ValueId>) {
-              const ProgramValue& named = graph.values[given.index];
+              const ProgramValue& named = checked_at(graph.values, given.index, "values");
               json_.key(form_of(named.meta.kind(), false));
               value(named);
             } else if constexpr (std::is_same_v<T, bool>) {
@@ -264,16 +278,16 @@ class ProgramWriter {
     const std::string_view wanted = element == nullptr ? std::string_view() : element->required().name;
     const auto kind_of = [&](const Operand& item) {
       const auto* id = item.get_if<ValueId>();
-      return id == nullptr ? ValueKind::kOther : graph.values[id->index].meta.kind();
+      return id == nullptr ? ValueKind::kOther : value_at(graph, item).meta.kind();
     };
     const auto is_any = [&](auto&& holds) { return std::ranges::any_of(items, holds); };
     const bool has_values = is_any([](const Operand& item) { return item.is<ValueId>(); });
     if (element != nullptr && element->is_optional() && wanted == "Tensor") {
       return json_.key("as_optional_tensors").list(items, [&](const Operand& item) {
         json_.object([&] {
-          if (const auto* id = item.get_if<ValueId>()) {
+          if (item.is<ValueId>()) {
             json_.key("as_tensor");
-            value(graph.values[id->index]);
+            value(value_at(graph, item));
           } else {
             json_.field("as_none", true);
           }
@@ -287,9 +301,9 @@ class ProgramWriter {
           is_any([&](const Operand& item) { return kind_of(item) == ValueKind::kTensor; });
       const ValueKind kind = has_tensors || is_operands ? ValueKind::kTensor : kind_of(*first);
       return json_.key(form_of(kind, true)).list(items, [&](const Operand& item) {
-        if (const auto* id = item.get_if<ValueId>()) {
+        if (item.is<ValueId>()) {
           return json_.object([&] {
-            json_.field(kind == ValueKind::kTensor ? "name" : "as_name", graph.values[id->index].name);
+            json_.field(kind == ValueKind::kTensor ? "name" : "as_name", value_at(graph, item).name);
           });
         }
         json_.object([&] {
@@ -305,23 +319,24 @@ class ProgramWriter {
     if (wanted == "Tensor" || is_operands) return json_.key("as_tensors").list(items, [](const Operand&) {});
     if (wanted == "str" || is_any([](const Operand& item) { return item.is<std::string>(); }))
       return json_.key("as_strings").list(items, [&](const Operand& item) {
-        json_.string(*item.get_if<std::string>());
+        json_.string(item_as<std::string>(item, "text"));
       });
     if (wanted == "bool" || is_any([](const Operand& item) { return item.is<bool>(); }))
       return json_.key("as_bools").list(items, [&](const Operand& item) {
-        json_.boolean(*item.get_if<bool>());
+        json_.boolean(item_as<bool>(item, "bool"));
       });
     if (wanted == "float" || is_any([](const Operand& item) { return item.is<double>(); }))
       return json_.key("as_floats").list(items, [&](const Operand& item) {
         const auto* whole = item.get_if<std::int64_t>();
-        real(whole != nullptr ? static_cast<double>(*whole) : *item.get_if<double>());
+        real(whole != nullptr ? static_cast<double>(*whole) : item_as<double>(item, "number"));
       });
-    json_.key("as_ints").list(items,
-                              [&](const Operand& item) { json_.integer(*item.get_if<std::int64_t>()); });
+    json_.key("as_ints").list(
+        items, [&](const Operand& item) { json_.integer(item_as<std::int64_t>(item, "integer")); });
   }
 
   void subgraph(const std::string& name, const Operation& operation) {
     const auto found = std::ranges::find(operation.subgraphs, name, &ProgramSubgraph::name);
+    if (found == operation.subgraphs.end()) throw input_error("the program has no subgraph " + name);
     json_.field("name", name);
     json_.key("graph").object([&] { graph(found->graph); });
   }
@@ -368,7 +383,7 @@ class ProgramWriter {
     outputs(operation, graph);
     json_.key("metadata").object([&] {
       if (!operation.stack_trace.empty()) json_.field("stack_trace", operation.stack_trace.view());
-      json_.field("nn_module_stack", program_.stacks[operation.call]);
+      json_.field("nn_module_stack", checked_at(program_.stacks, operation.call, "calls of modules"));
     });
     json_.key("is_hop_single_tensor_return");
     const bool is_single = operation.outputs.size() == 1 && operation.outputs.front().path.empty();
@@ -384,11 +399,11 @@ class ProgramWriter {
     const auto write_list = [&](std::size_t begin, std::size_t end) {
       json_.item();
       json_.object([&] {
-        json_.key(form_of(graph.values[all[begin].value.index].meta.kind(), true));
+        json_.key(form_of(value_at(graph, all[begin].value).meta.kind(), true));
         json_.open('[');
         for (std::size_t i = begin; i < end; ++i) {
           json_.item();
-          value(graph.values[all[i].value.index]);
+          value(value_at(graph, all[i].value));
         }
         json_.close(']');
       });
@@ -440,14 +455,18 @@ class ProgramWriter {
     json_.open('[');
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
       json_.item();
-      json_.object([&] { input_spec(program_.signature.inputs[i], graph.inputs[i]); });
+      json_.object([&] {
+        input_spec(checked_at(program_.signature.inputs, i, "inputs in the signature"), graph.inputs[i]);
+      });
     }
     json_.close(']');
     json_.key("output_specs");
     json_.open('[');
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
       json_.item();
-      json_.object([&] { output_spec(program_.signature.outputs[i], graph.outputs[i]); });
+      json_.object([&] {
+        output_spec(checked_at(program_.signature.outputs, i, "outputs in the signature"), graph.outputs[i]);
+      });
     }
     json_.close(']');
   }
@@ -456,7 +475,7 @@ class ProgramWriter {
     const auto mutation = [&](const char* role, const char* name) {
       json_.key(role).object([&] {
         json_.key("arg");
-        value(program_.graph.values[output.get_if<ValueId>()->index]);
+        value(value_at(program_.graph, output));
         json_.field(name, *entry.target);
       });
     };

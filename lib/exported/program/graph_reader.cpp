@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "exported/program/sympy_text.h"
+#include "support/text/python_keyword.h"
 
 namespace fxtrace {
 namespace {
@@ -85,10 +86,6 @@ std::string target_name(std::string_view target) {
 
 // Limits that no program reaches: subgraphs in subgraphs, and dicts in dicts.
 constexpr int kMaxArguments = 100;
-
-bool is_python_keyword(std::string_view name) {
-  return name == "from" || name == "lambda" || name == "in" || name == "is" || name == "global";
-}
 
 // Reads one graph.
 //

@@ -11,6 +11,7 @@
 #include "operators/operators.h"
 #include "opinfo/infer.h"
 #include "opinfo/operator_entry.h"
+#include "support/text/python_keyword.h"
 #include "support/text/utf8.h"
 
 namespace fxtrace {
@@ -215,7 +216,14 @@ bool CallCheck::arguments(const Operation& operation, const Schema& schema, cons
   for (std::size_t i = 0; i < formals.size(); ++i) {
     if (!given[i] && !formals[i].default_value)
       wrong("the argument " + shown_name(formals[i].name) + " is missing");
+    else if (!given[i] && is_python_keyword(formals[i].name))
+      wrong("the argument " + shown_name(formals[i].name) +
+            " is missing: torch.export.load needs it, as a keyword of Python, also where it has its default");
   }
+  const TargetParts& parts = operation.target.parts();
+  if (is_python_keyword(parts.overload))
+    wrong("the overload " + shown_name(parts.overload) +
+          " is a keyword of Python, so that torch cannot write the call as code");
   if (operation.has_effect) return fits_all;
   // The JSON names arguments that are given by position, too, and some versions of torch pass them by name.
   std::size_t position = 0;

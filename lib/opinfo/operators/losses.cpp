@@ -265,11 +265,52 @@ void check_probabilities(const RuleArguments& args) {
   broadcast(self->sizes, target->sizes, args.dimensions, {"self", "target"});
 }
 
+// ---- Gradients ----
+
+// The gradient of `self`.
+Results gradient_of_self(const RuleArguments& args) { return make(args.tensor("self")); }
+
+// _softmax_backward_data()
+Results gradient_of_softmax(const RuleArguments& args) {
+  return make(args.tensor("grad_output").sizes,
+              dtype_or(args, "input_dtype", args.tensor("grad_output").dtype));
+}
+
+// select_backward(): the sizes of the tensor before are an argument.
+Results gradient_of_sizes(const RuleArguments& args) {
+  return make(args.sizes("input_sizes"), first_tensor(args).dtype);
+}
+
+// upsample_nearest2d_backward()
+Results gradient_of_resized(const RuleArguments& args) {
+  return make(args.sizes("input_size"), first_tensor(args).dtype);
+}
+
 constexpr OperatorRow kLossesRows[] = {
     {"_ctc_loss", {.traits = kNoMacs, .shape = unreduced_ctc_loss}},
     {"_cudnn_ctc_loss _use_cudnn_ctc_loss _use_miopen_ctc_loss miopen_ctc_loss "
      "multilabel_margin_loss_forward",
      {.traits = kNoMacs}},
+    {"_log_softmax_backward_data _softmax_backward_data", {.traits = kNoMacs, .shape = gradient_of_softmax}},
+    {"_upsample_bicubic2d_aa_backward _upsample_bilinear2d_aa_backward _upsample_nearest_exact1d_backward "
+     "_upsample_nearest_exact2d_backward _upsample_nearest_exact3d_backward upsample_bicubic2d_backward "
+     "upsample_bilinear2d_backward upsample_linear1d_backward upsample_nearest1d_backward "
+     "upsample_nearest2d_backward upsample_nearest3d_backward upsample_trilinear3d_backward",
+     {.traits = kNoMacs, .shape = gradient_of_resized}},
+    {"diagonal_backward select_backward slice_backward unfold_backward",
+     {.traits = kNoMacs, .shape = gradient_of_sizes}},
+    {"elu_backward", {.traits = kNoMacs, .shape = same_as_first}},
+    {"_adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward adaptive_max_pool2d_backward "
+     "adaptive_max_pool3d_backward avg_pool2d_backward avg_pool3d_backward binary_cross_entropy_backward "
+     "fractional_max_pool2d_backward fractional_max_pool3d_backward glu_backward hardshrink_backward "
+     "hardsigmoid_backward hardswish_backward hardtanh_backward huber_loss_backward leaky_relu_backward "
+     "log_sigmoid_backward max_pool2d_with_indices_backward max_pool3d_with_indices_backward mish_backward "
+     "mse_loss_backward multi_margin_loss_backward multilabel_margin_loss_backward nll_loss2d_backward "
+     "nll_loss_backward reflection_pad1d_backward reflection_pad2d_backward reflection_pad3d_backward "
+     "replication_pad1d_backward replication_pad2d_backward replication_pad3d_backward "
+     "rrelu_with_noise_backward smooth_l1_loss_backward soft_margin_loss_backward softplus_backward "
+     "softshrink_backward",
+     {.traits = kNoMacs, .shape = gradient_of_self}},
     {"binary_cross_entropy",
      {.traits = kNoMacs, .shape = input_shaped_loss, .check = check_probabilities, .batch = kLoss}},
     {"binary_cross_entropy_with_logits",

@@ -467,6 +467,25 @@ Sizes expanded_sizes(const Sizes& sizes, const std::vector<bool>& expanded) {
   return result;
 }
 
+// ATen/native/Linear.cpp, _trilinear(): the operands get dimensions of size 1, their product is summed.
+Results trilinear(const RuleArguments& args) {
+  constexpr std::size_t kMostDims = 64;
+  const std::vector<std::int64_t> dims = args.numbers("expand1");
+  const std::size_t rank = args.tensor("i1").sizes.size() + dims.size();
+  if (rank > kMostDims) throw CannotTell{};
+  const auto sizes = [&](std::string_view tensor, std::string_view expand) {
+    return expanded_sizes(args.tensor(tensor).sizes, places_of(args.numbers(expand), rank));
+  };
+  const Sizes all = broadcast(broadcast(sizes("i1", "expand1"), sizes("i2", "expand2"), args.dimensions),
+                              sizes("i3", "expand3"), args.dimensions);
+  const std::vector<bool> summed = places_of(args.numbers("sumdim"), rank);
+  Sizes result;
+  for (std::size_t dim = 0; dim < all.size(); ++dim) {
+    if (!summed.at(dim)) result.push_back(all[dim]);
+  }
+  return make(std::move(result), promoted(args, {"i1", "i2", "i3"}));
+}
+
 // ATen/native/Linear.cpp, _trilinear(): two products of pairs, for each place along unroll_dim.
 SymInt trilinear(const RuleArguments& args, const Results&) {
   const std::vector<std::int64_t> dims = args.numbers("expand1"), dims3 = args.numbers("expand3");
@@ -513,7 +532,7 @@ constexpr OperatorRow kMatrixProductsRows[] = {
      {.macs = linear_out_channel}},
     {"_scaled_grouped_mm _scaled_grouped_mm_v2", {.macs = grouped}},
     {"_scaled_mm _scaled_mm_v2", {.shape = scaled_mm, .macs = matmul}},
-    {"_trilinear", {.macs = trilinear}},
+    {"_trilinear", {.shape = trilinear, .macs = trilinear}},
     {"_weight_int4pack_mm", {.shape = packed_mm<8>, .macs = linear_macs}},
     {"_weight_int4pack_mm_for_cpu _weight_int4pack_mm_with_scales_and_zeros _weight_int8pack_mm",
      {.shape = packed_mm<1>, .macs = linear_macs}},

@@ -107,11 +107,24 @@ Results reduce_extreme(const RuleArguments& args) {
   return reduce(args);
 }
 
-// all(), any(): the result is bool, or uint8 for uint8.
+// all(), any(): the result is bool, or uint8 for uint8.  An empty list of dimensions reduces none.
 Results reduce_bool(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
   const Dtype dtype = self.dtype == ScalarType::kUint8 ? self.dtype : Dtype(ScalarType::kBool);
-  return make(reduced(args, self), self.dtype ? dtype : std::nullopt);
+  const bool keeps_all = args.is_given("dim") && args.numbers("dim").empty();
+  return make(keeps_all ? self.sizes : reduced(args, self), self.dtype ? dtype : std::nullopt);
+}
+
+// segment_reduce(): a row for each segment.  Lengths and offsets may have dimensions before that of segments.
+Results segment_reduce(const RuleArguments& args) {
+  const TensorInfo& data = args.tensor("data");
+  const std::size_t axis = dim_index(args.number("axis"), data);
+  const bool has_lengths = args.is_given("lengths");
+  const TensorInfo& segments = args.tensor(has_lengths ? "lengths" : "offsets");
+  if (segments.sizes.size() != axis + 1) throw CannotTell{};
+  Sizes sizes = data.sizes;
+  sizes[axis] = has_lengths ? segments.sizes[axis] : segments.sizes[axis] - 1;
+  return make(std::move(sizes), data.dtype);
 }
 
 // max(x), max(x, dim) with positions, max(x, other)
@@ -343,7 +356,7 @@ constexpr OperatorRow kReductionsRows[] = {
      "_cummax_helper _cummin_helper _foreach_norm _foreach_powsum _histogramdd_bin_edges "
      "_histogramdd_from_bin_cts _histogramdd_from_bin_tensors _is_all_true _is_any_true "
      "_local_scalar_dense _logcumsumexp _pdist _segment_reduce cummaxmin histogram native_norm "
-     "segment_reduce value_selecting_reduction",
+     "value_selecting_reduction",
      {.traits = kNoMacs}},
     {"all",
      {.traits = kPlain | kTensorMethod,
@@ -404,6 +417,7 @@ constexpr OperatorRow kReductionsRows[] = {
     {"hash_tensor", {.traits = kNoMacs, .shape = reduce_hash}},
     {"histc", {.traits = kNoMacs, .shape = histogram_counts}},
     {"histogramdd", {.traits = kNoMacs, .hidden_alias = {{1, 1}}}},
+    {"segment_reduce", {.traits = kNoMacs, .shape = segment_reduce}},
     {"kthvalue mode", {.traits = kNoMacs, .shape = extreme, .batch = kLeading}},
     {"linalg__powsum", {.shape = reduce_real}},
     {"linalg_matrix_norm", {.shape = matrix_norm, .macs = matrix_norm, .batch = kLeading}},

@@ -119,12 +119,20 @@ Results expand(const RuleArguments& args) {
     const SymInt& own = self.sizes[i];
     SymInt& asked = sizes[offset + i];
     // Only size 1 can be expanded.
-    const bool stays =
-        asked == own || (own.is_number() && !is_number(own, 1)) || is_left_open(asked, args.dimensions);
-    const bool cannot = own.is_number() && !is_number(own, 1) && !is_left_open(asked, args.dimensions);
-    if (cannot)
-      require(args.dimensions, Relation::kEqual, asked, own, "size[" + std::to_string(offset + i) + "]");
-    if (stays) asked = own;
+    if (own.is_number() && !is_number(own, 1)) {
+      if (args.dimensions.decide(Relation::kGreaterEqual, asked, 0) == true)
+        require(args.dimensions, Relation::kEqual, asked, own, "size[" + std::to_string(offset + i) + "]");
+      else if (asked.is_number() && !is_number(asked, -1))
+        require(args.dimensions, Relation::kEqual, asked, own, "size[" + std::to_string(offset + i) + "]");
+      asked = own;
+    } else if (asked != own) {
+      // As torch.export, this takes a number that depends on data for a size, though it may be -1.
+      const bool is_open = !asked.is_number() && !args.dimensions.decide(Relation::kGreaterEqual, asked, 0);
+      if (is_open && !asked.symbol_name())
+        asked = args.dimensions.fresh();
+      else if (!is_open && is_left_open(asked, args.dimensions))
+        asked = own;
+    }
   }
   return make(std::move(sizes), self.dtype);
 }
@@ -234,9 +242,12 @@ Results squeeze(const RuleArguments& args) {
 
 Results flatten(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
+  if (self.sizes.empty()) {
+    normalize_dims({args.number("start_dim"), args.number("end_dim")}, 0);
+    return make({1}, self.dtype);
+  }
   const std::size_t start = dim_index(args.number("start_dim"), self),
                     end = dim_index(args.number("end_dim"), self);
-  if (self.sizes.empty()) return make({1}, self.dtype);
   if (end < start) throw CannotTell{};
   Sizes sizes = slice_of(self.sizes, 0, start);
   sizes.push_back(product(slice_of(self.sizes, start, end + 1)));

@@ -217,7 +217,16 @@ void Semantics::add_operator(const Graph& graph, const Node& node, const Operato
       add_inputs(find_argument(node, info.schema, i), effects.written);
     }
   }
-  if (has(traits::kHiddenWrite) && !is_off(node, info.schema, training)) add_inputs(node, effects.written);
+  if (has(traits::kHiddenWrite) && !is_off(node, info.schema, training)) {
+    // Normalizations write their statistics, if they have any; of others nothing is known.
+    bool has_statistics = false;
+    for (std::size_t i = 0; i < info.schema.arguments.size(); ++i) {
+      if (!info.schema.arguments[i].name.starts_with("running_")) continue;
+      has_statistics = true;
+      add_inputs(find_argument(node, info.schema, i), effects.written);
+    }
+    if (!has_statistics) add_inputs(node, effects.written);
+  }
   const bool shares = !info.aliases.empty() && !converts(graph, node, info);
   for (const Alias& alias : info.aliases) {
     if (!shares) break;

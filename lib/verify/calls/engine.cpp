@@ -65,6 +65,8 @@ void Engine::check(bool done) const {
   // A failed allocation is not an error of the model.
   if (why.find("DefaultCPUAllocator: ") != std::string::npos || why == std::bad_alloc().what())
     throw std::bad_alloc();
+  // Such operators exist after an import in Python only; no graph is at fault.
+  if (why.starts_with("there is no operator ")) throw CannotRun(in_one_line(why));
   throw RunError(in_one_line(why));
 }
 

@@ -5,19 +5,10 @@
 
 #include "support/text/identifier.h"
 #include "support/text/printable.h"
+#include "support/text/python_keyword.h"
 #include "support/text/utf8.h"
 
 namespace fxtrace {
-namespace {
-
-constexpr std::array<std::string_view, 35> kKeywords{
-    "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
-    "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
-    "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
-    "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
-
-}  // namespace
-
 std::string python_string(std::string_view text) {
   std::string out = "\"";
   for_each_printable(text, out, "\\", [&](std::string_view bytes, char32_t c) {
@@ -29,7 +20,7 @@ std::string python_string(std::string_view text) {
 
 bool is_python_name(std::string_view text) {
   return !text.empty() && is_letter(text[0]) && !text.starts_with("__") &&
-         std::ranges::all_of(text, is_word) && !std::ranges::binary_search(kKeywords, text);
+         std::ranges::all_of(text, is_word) && !is_python_keyword(text);
 }
 
 std::string PythonNames::create(std::string_view candidate) {

@@ -64,6 +64,37 @@ const FunctionSchema* find_overload_for_number(const FunctionSchema& schema) {
   return found == overloads.end() ? nullptr : *found;
 }
 
+// Returns the letter that torch takes for a number in the sublist form of einsum().
+std::optional<char> letter_of(const Value& number) {
+  constexpr std::int64_t kLetters = 26;
+  if (!number.is_int() || number.to_int() < 0 || number.to_int() >= 2 * kLetters) return std::nullopt;
+  const auto at = static_cast<int>(number.to_int() % kLetters);
+  return static_cast<char>((number.to_int() < kLetters ? 'A' : 'a') + at);
+}
+
+// Returns the arguments of einsum(equation, tensors) for those of einsum(a, [0], b, [1], [0, 1]), which only
+// TorchScript has; nothing if the numbers depend on an input, or torch refuses them.
+std::optional<Values> with_equation(const Values& values) {
+  std::string equation;
+  std::vector<Value> tensors;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool is_result = i + 1 == values.size() && i % 2 == 0;
+    if (i % 2 == 0 && !is_result) {
+      if (i > 0) equation += ',';
+      tensors.push_back(values[i]);
+      continue;
+    }
+    if (!values[i].is_list()) return std::nullopt;
+    if (is_result) equation += "->";
+    for (const Value& number : values[i].to_list().items) {
+      const auto letter = letter_of(number);
+      if (!letter) return std::nullopt;
+      equation += *letter;
+    }
+  }
+  return Values{Value(std::move(equation)), make_list(tensor_type(), std::move(tensors)), Value()};
+}
+
 }  // namespace
 
 // LibTorch does so whenever it optimizes code (torch/csrc/jit/passes/canonicalize_ops.cpp).  Numbers of
@@ -129,6 +160,13 @@ void OperatorCalls::run(const IrNode* node) {
   }
   Values values = frames_.inputs(node);
   schema = take_number(node, schema, values);
+  if (schema->name == "aten::einsum" && schema->is_variadic) {
+    auto all = with_equation(values);
+    if (!all) frames_.refuse("the dimensions of einsum() are not numbers from 0 to 51", node);
+    values = std::move(*all);
+    schema = *std::ranges::find(torchscript::registered_overloads(schema->symbol), std::string_view(),
+                                &FunctionSchema::overload_name);
+  }
   check_numbers(*schema, values, node);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (schema->is_written(i)) strategy().note_write(values[i], node);

@@ -80,7 +80,8 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
     case TargetForm::kUnsupported:
       for (const Value& value : values) recording_.record_query(value);
       if (const Proxy* dict = values.empty() ? nullptr : recording_.find_recorded(values[0]);
-          dict != nullptr && dict->static_type->kind() == TypeKind::kDict) {
+          dict != nullptr && dict->static_type->kind() == TypeKind::kDict &&
+          tracer_.graph_of(dict->ref).node(dict->ref.node).op == Opcode::kPlaceholder) {
         const std::string input = recording_.describe(values[0]);
         frames_.refuse(schema.name + " of a dict whose keys are not known: " + input + "; --input " +
                            shell_quoted(input + ".KEY=float32[...]") +
@@ -211,6 +212,9 @@ bool GraphOperators::record_container_change(const IrNode* node, const FunctionS
          none);
     return true;
   }
+  if (name == "aten::pop" && find_proxy(values[0])->static_type->kind() == TypeKind::kDict &&
+      values.size() > 2)
+    frames_.refuse("pop() with a default of a dict or a key that depends on an input", node);
   if (name == "aten::pop" && values[0].is_handle() && node->outputs().size() == 1) {
     const Argument at = values.size() > 1 ? recording_.argument(values[1], node) : Argument(-1);
     frames_.set(node, recording_.call("operator.getitem", {self, at}, node->output()->type(), node, result));

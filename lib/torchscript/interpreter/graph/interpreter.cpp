@@ -48,15 +48,18 @@ Interpreter::Interpreter(const TorchScriptProgram& program, const TraceOptions& 
 
 void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_leaf) {
   context_.root = context_.module = root;
-  if (findings_.state_of(root).needs_shapes && !context_.shapes) {
-    context_.shapes = true;
-    context_.dimensions = make_dimensions(context_.options);
-  }
   findings_.calls.forget(root, 0);
   const auto& object = context_.program.object(root);
   Function& function =
       method == "forward" ? *find_forward(class_of(*object)) : *class_of(*object).get_method(method);
   const auto& schema = function.schema();
+  // Without tensors among the inputs, all shapes are known that --input could tell.
+  const bool takes_tensors = std::any_of(schema.arguments.begin() + 1, schema.arguments.end(),
+                                         [](const auto& formal) { return may_hold_tensor(*formal.type); });
+  if ((findings_.state_of(root).needs_shapes || !takes_tensors) && !context_.shapes) {
+    context_.shapes = true;
+    context_.dimensions = make_dimensions(context_.options);
+  }
   Values values{Value(object)};
   std::vector<Argument> arguments;
   const std::map<std::string, Value> plain = plain_inputs(function);
