@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
 #include "opinfo/operator_row.h"
+#include "support/text/words.h"
 
 namespace fxtrace {
 namespace {
@@ -43,16 +45,17 @@ PythonTarget python_target(std::string_view base_name, std::string_view overload
       const std::string first = schema.arguments.empty() ? "" : schema.arguments[0].type.name;
       const std::string result = schema.results.empty() ? "" : schema.results[0].name;
       if (base_name == "aten::slice") return {"operator.getitem", TargetForm::kSlice};
+      if (base_name == "aten::copy" && first == "Dict") return {"builtins.dict", TargetForm::kSame};
       if (base_name == "aten::append") return {"operator.iadd", TargetForm::kExtendOne};
       if (base_name == "aten::pow" && result == "float") return {"math.pow", TargetForm::kSame};
-      if (first == "str" && has(traits::kTextMethod)) {
-        return {"builtins.str." + std::string(base), TargetForm::kSame};
-      }
+      // A method of str counts characters, an operator bytes.
+      if (first == "str" && has(traits::kTextMethod)) return operator_target(base_name, overload, schema);
       if (!facts.on_values.empty()) return {std::string(facts.on_values), TargetForm::kSame};
       if (has(traits::kMathFunction) && result != "complex") {
         return {"math." + std::string(base), TargetForm::kSame};
       }
-      if (aten && first == "str") return {std::string(base), TargetForm::kUnsupported};
+      if (aten && first == "str" && !has(traits::kPlain))
+        return {std::string(base), TargetForm::kUnsupported};
       const bool container = first == "List" || first == "Dict";
       if (aten && container && schema.writes()) return {std::string(base), TargetForm::kUnsupported};
       if (base_name == "aten::items" || base_name == "aten::values") {
@@ -60,10 +63,34 @@ PythonTarget python_target(std::string_view base_name, std::string_view overload
       }
     }
   }
-  if (takes_any_type(schema)) return {std::string(base), TargetForm::kUnsupported};
-  std::string target = std::string(space) + "." + std::string(base) + ".";
-  target += overload.empty() ? "default" : overload;
-  return {target, TargetForm::kOperator};
+  return operator_target(base_name, overload, schema);
+}
+
+PythonTarget operator_target(std::string_view base_name, std::string_view overload, const Schema& schema) {
+  const auto colon = base_name.find("::");
+  const std::string base(base_name.substr(colon + 2));
+  if (takes_any_type(schema) || schema.is_variadic) return {base, TargetForm::kUnsupported};
+  return {std::string(base_name.substr(0, colon)) + "." + base + "." +
+              (overload.empty() ? "default" : std::string(overload)),
+          TargetForm::kOperator};
+}
+
+std::string_view python_function(std::string_view target) {
+  static const auto functions = [] {
+    std::map<std::string, std::string, std::less<>> found;
+    for (const Operator& op : registered_operators()) {
+      const Schema schema = op.schema();
+      const auto is_plain = [](const SchemaArgument& argument) {
+        return has_word("int float bool Scalar complex str", argument.type.innermost().name);
+      };
+      if (schema.arguments.empty() || !std::ranges::all_of(schema.arguments, is_plain)) continue;
+      PythonTarget python = python_target(op.base_name(), op.overload(), schema);
+      if (python.form == TargetForm::kSame) found.emplace(op.target(), std::move(python.name));
+    }
+    return found;
+  }();
+  const auto function = functions.find(target);
+  return function == functions.end() ? target : std::string_view(function->second);
 }
 
 std::string operator_of_python(std::string_view target) {

@@ -28,6 +28,13 @@ struct PythonTarget {
 // Returns the Python call of an operator; `base_name` is as "aten::add".  With a tensor among the parameters,
 // most operators are called through torch.ops.
 PythonTarget python_target(std::string_view base_name, std::string_view overload, const Schema& schema);
+// Returns the call of the operator itself, through torch.ops; kUnsupported if that takes no such values.
+PythonTarget operator_target(std::string_view base_name, std::string_view overload, const Schema& schema);
+
+// Returns "operator.add" for "aten.add.int": the Python function that gives what an operator on plain values
+// gives, unless the numbers are of those that lib/opinfo/number_range.h excludes.  Returns any other target
+// as it is.
+std::string_view python_function(std::string_view target);
 
 // The inverse: returns "aten::add" for "operator.add".  Among several operators, prefers the one of the same
 // name, then the first in byte order; empty when there is none without side effects (torch.save has some).

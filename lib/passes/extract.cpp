@@ -17,6 +17,7 @@
 #include "graph/module_paths.h"
 #include "graph/node_spec.h"
 #include "operators/operators.h"
+#include "opinfo/python_spelling.h"
 #include "opinfo/traits.h"
 #include "passes/analysis/graph_part.h"
 #include "passes/support/rewrite.h"
@@ -351,7 +352,7 @@ class Extraction {
   // sizes that can be computed.
   bool is_copied(const Node& node) {
     const bool gives_size = has_trait(find_operator(parse_target(node.target)), traits::kGivesSize);
-    const std::string& target = *node.target;
+    const std::string_view target = python_function(*node.target);
     if (!gives_size && !target.starts_with("operator.") && !target.starts_with("math.") &&
         !target.starts_with("torch.sym_"))
       return false;

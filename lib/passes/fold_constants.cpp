@@ -9,6 +9,7 @@
 
 #include "graph/analysis/fold_numbers.h"
 #include "operators/known_numbers.h"
+#include "opinfo/python_spelling.h"
 #include "passes/analysis/alias_regions.h"
 #include "passes/analysis/taken_branch.h"
 #include "passes/support/rewrite.h"
@@ -57,7 +58,7 @@ class Fold {
     if (auto known = known_number(node)) return known;
     if (!node.kwargs.empty()) return std::nullopt;
     if (auto told = value_told(node, known_number_of(node.target))) return told;
-    return fxtrace::fold(node.target, node.args);
+    return fxtrace::fold(python_function(*node.target), node.args);
   }
 
   // Returns the number or truth value that the metadata of the node gives.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import keyword
+import math
 import pkgutil
 import re
 import types
@@ -78,6 +79,8 @@ def check_callable(target: str, libraries: Iterable[str] = ()) -> None:
 
 def resolve_function(target: str, libraries: Iterable[str] = ()) -> Callable[..., Any]:
     """Return the callable that `target` of a call_function names: an operator under torch.ops, or a Python function."""
+    if target == "aten.str.default":  # torch.ops takes no values for its parameter
+        return text_of
     head, *rest = target.split(".")
     if head in ("operator", "builtins", "math"):
         value = _of_python(head, rest)
@@ -98,6 +101,21 @@ def resolve_function(target: str, libraries: Iterable[str] = ()) -> Callable[...
     if isinstance(value, types.MethodDescriptorType) and not hasattr(value, "__module__"):
         return _named_function(value)
     return checked(target, value)
+
+
+def text_of(value: Any) -> str:
+    """Return the text that TorchScript's str() gives for a plain value: "1000." for 1000.0."""
+    if isinstance(value, float):
+        if -(2.0**63) <= value < 2.0**63 and value == int(value):
+            return f"{int(value)}."
+        return ("-" if value != value and math.copysign(1, value) < 0 else "") + f"{value:.17g}"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{text_of(key)}: {text_of(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(text_of, value)) + "]"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(text_of, value)) + (",)" if len(value) == 1 else ")")
+    return str(value)
 
 
 class ModelFunctions:

@@ -11,8 +11,10 @@
 #include "operators/names/function_traits.h"
 #include "operators/operators.h"
 #include "opinfo/operator_entry.h"
+#include "opinfo/python_spelling.h"
 #include "support/restore.h"
 #include "support/text/python_keyword.h"
+#include "support/text/words.h"
 
 namespace fxtrace {
 namespace {
@@ -348,8 +350,8 @@ std::unordered_set<std::uint32_t> Body::find_needless() const {
   const std::vector<NodeId> order = source_.graph.order();
   for (const NodeId id : std::views::reverse(order)) {
     const Node& node = source_.graph.node(id);
-    if (node.op != Opcode::kCallFunction || target_parts(node).kind != TargetKind::kPython) continue;
-    const FunctionTraits traits = find_python_function(*node.target).traits;
+    if (node.op != Opcode::kCallFunction) continue;
+    const FunctionTraits traits = find_python_function(python_function(*node.target)).traits;
     if ((traits & function_traits::kKnown) == 0 || (traits & kEffects) != 0) continue;
     if (source_.graph.is_assigned(id)) continue;
     if (std::ranges::all_of(node.users, [&](NodeId user) { return needless.contains(user.index); }))
@@ -390,6 +392,22 @@ void Body::lower_all() {
   }
 }
 
+namespace {
+
+// Returns whether the operator computes values that are no tensors from such, as aten::exp.float does.
+bool is_of_plain_values(const Operator* op) {
+  if (op == nullptr) return false;
+  const Schema schema = op->schema();
+  const auto is_tensor = [](const SchemaType& type) { return type.innermost().name == "Tensor"; };
+  return !schema.results.empty() && std::ranges::none_of(schema.results, is_tensor) &&
+         std::ranges::none_of(schema.arguments, is_tensor, &SchemaArgument::type) &&
+         std::ranges::any_of(schema.results, [](const SchemaType& type) {
+           return has_word("int float bool str complex Scalar", type.innermost().name);
+         });
+}
+
+}  // namespace
+
 void Body::lower(const Node& node) {
   if (node.op == Opcode::kGetAttr && captures_ != nullptr) {
     const auto constant = state_.constant_of(source_, node);
@@ -412,14 +430,15 @@ void Body::lower(const Node& node) {
       refuse(node, "a program cannot express this call for quantized tensors");
     return;
   }
-  if (const Rewrite rewrite = node.model_function ? nullptr : find_rewrite(*node.target)) {
+  if (const Rewrite rewrite = node.model_function ? nullptr : find_rewrite(python_function(*node.target))) {
     if (auto result = rewrite(call, *this)) return set(node.id, std::move(*result));
     if (!refused_.contains(node.id.index)) refuse(node, "a program cannot express this call");
     return;
   }
   const TargetParts parts = target_parts(node);
   if (parts.kind == TargetKind::kHigherOrder) return call_with_subgraphs(call);
-  if (parts.kind == TargetKind::kOperator) return call_operator(call);
+  if (parts.kind == TargetKind::kOperator && !is_of_plain_values(find_operator(parts)))
+    return call_operator(call);
   const bool is_of_numbers =
       !call.args.empty() && std::ranges::all_of(call.args, [&](const Operand& operand) {
         const ValueKind kind = meta_of(operand).kind();

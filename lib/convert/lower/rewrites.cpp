@@ -9,6 +9,7 @@
 
 #include "operators/names/name_rows.h"
 #include "operators/names/python_functions.h"
+#include "opinfo/python_spelling.h"
 #include "symbolic/shape_env.h"
 #include "symbolic/srepr.h"
 
@@ -312,7 +313,7 @@ bool are_numbers(const Body& body, const std::vector<Operand>& args) {
 
 // Keeps arithmetic and comparisons as they are.
 Result arithmetic(const LoweredCall& call, Body& body) {
-  const std::string& target = *call.node.target;
+  const std::string target(python_function(*call.node.target));
   if (auto joined = joined_containers(call)) return joined;
   if (!call.kwargs.empty() || call.args.empty() || !are_numbers(body, call.args)) {
     body.refuse(call.node, "an operand is not known to be a number");
@@ -355,9 +356,21 @@ Result extremum(const LoweredCall& call, Body& body) {
   if (has_reals) {
     for (Operand& number : numbers) number = as_real(call, body, number);
   }
+  // TorchScript compares the numbers, which decides the result for nan and zeros.
+  const bool is_exact = has_reals && python_function(*call.node.target) != *call.node.target;
+  const char* comparison = std::string_view(TorchTarget) == kSymMax ? "operator.gt" : "operator.lt";
+  const bool is_list = items != nullptr && call.args.size() == 1;
   Operand result = numbers[0];
-  for (std::size_t i = 1; i < numbers.size(); ++i)
-    result = calculate(call, body, TorchTarget, {result, numbers[i]}, i + 1 == numbers.size());
+  for (std::size_t i = 1; i < numbers.size(); ++i) {
+    const bool is_last = i + 1 == numbers.size();
+    if (!is_exact) {
+      result = calculate(call, body, TorchTarget, {result, numbers[i]}, is_last);
+      continue;
+    }
+    const Operand &one = is_list ? numbers[i] : result, &other = is_list ? result : numbers[i];
+    const Operand chosen = calculate(call, body, comparison, {one, other});
+    result = calculate(call, body, kSymIf, {chosen, one, other}, is_last);
+  }
   return result;
 }
 

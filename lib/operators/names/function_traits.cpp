@@ -19,13 +19,13 @@ constexpr FunctionTraits kDropout = kShares | kInPlaceOption | kOptionRandom | k
 constexpr Row kRows[] = {
     {"builtins", "abs all any bin bool chr complex divmod float hex int oct ord round str", {kKnown}},
     {"builtins", "len", {kKnown | kReadsNoElement}},
-    {"builtins", "getattr list max min sorted sum", {kShares}},
+    {"builtins", "dict getattr list max min sorted sum", {kShares}},
     {"operator",
      "and_ contains countOf eq floordiv ge gt indexOf is_ is_not le lshift lt mod ne neg "
-     "not_ or_ pow rshift sub truediv xor",
+     "not_ pow rshift sub truediv xor",
      {kKnown}},
-    {"operator", "add getitem mul", {kShares}},
-    {"operator", "delitem iadd setitem", {kShares | kWritesFirst | kJoins}},
+    {"operator", "add getitem mul or_", {kShares}},
+    {"operator", "delitem iadd ior setitem", {kShares | kWritesFirst | kJoins}},
     {"torch", "sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum tensor", {kKnown}},
     {"torch", "save", {kKnown | kSideEffect}},
     {"torch", "as_tensor", {kShares}},

@@ -39,7 +39,7 @@ constexpr OperatorRow kValuesRows[] = {
     {"_set_item", {.traits = kPlain | kMovesElements, .on_values = "operator.setitem"}},
     {"_unwrap_optional prim::TupleIndex prim::unchecked_cast", {.traits = kKnown | kPlain}},
     {"add_ extend", {.traits = kPlain | kMovesElements, .on_values = "operator.iadd"}},
-    {"append clear dict get insert items pop popitem reverse setdefault update",
+    {"append clear get insert items pop popitem reverse setdefault update",
      {.traits = kPlain | kMovesElements}},
     {"bin", {.traits = kPlain, .on_values = "builtins.bin"}},
     {"capitalize endswith find isalnum isalpha isdigit islower isspace istitle isupper lower "
@@ -51,6 +51,7 @@ constexpr OperatorRow kValuesRows[] = {
     {"count", {.traits = kPlain | kTextMethod | kCompares, .on_values = "operator.countOf"}},
     {"degrees", {.traits = kPlain | kMathFunction, .synonym_of = "rad2deg", .value = values::math_function}},
     {"div.complex", {.value = values::complex_quotient}},
+    {"dict", {.traits = kPlain | kMovesElements, .on_values = "builtins.dict"}},
     {"divmod",
      {.traits = kPlain | kDivides, .value = values::quotient_and_remainder, .on_values = "builtins.divmod"}},
     {"fabs gamma modf", {.traits = kPlain | kMathFunction, .value = values::math_function}},

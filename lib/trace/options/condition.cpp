@@ -12,6 +12,7 @@
 #include "operators/names/python_functions.h"
 #include "operators/operators.h"
 #include "opinfo/operator_entry.h"
+#include "opinfo/python_spelling.h"
 #include "opinfo/traits.h"
 
 namespace fxtrace {
@@ -63,7 +64,7 @@ bool is_function_of_arguments(const NumberedGraph& graph, const Node& node) {
   if (node.target == "operator.is_" || node.target == "operator.is_not" || is_lasting_size(graph, node)) {
     return true;
   }
-  return functions.contains(node.target) &&
+  return functions.contains(python_function(*node.target)) &&
          std::all_of(node.args.begin(), node.args.end(),
                      [&](const Argument& argument) { return is_immutable(graph.graph, argument); });
 }
@@ -128,7 +129,8 @@ class Integers {
 
   std::optional<SymInt> of_call(const Node& node, int depth) {
     const std::string& target = node.target;
-    const BinaryOperation* operation = node.args.size() == 2 ? find_operation(target) : nullptr;
+    const BinaryOperation* operation =
+        node.args.size() == 2 ? find_operation(python_function(target)) : nullptr;
     if (operation != nullptr && operation->sizes != nullptr) {
       const auto left = evaluate(node.args[0], depth), right = evaluate(node.args[1], depth);
       return left && right ? std::optional(operation->sizes(*left, *right)) : std::nullopt;
@@ -264,7 +266,7 @@ std::optional<Comparison> comparison_of(const NumberedGraph& graph, NodeId condi
       {"operator.gt", Relation::kGreater}, {"operator.ge", Relation::kGreaterEqual}};
   bool opposite = false;
   const Node* node = &without_not(graph.graph, condition, opposite);
-  const auto relation = relations.find(*node->target);
+  const auto relation = relations.find(python_function(*node->target));
   if (relation == relations.end() || node->args.size() != 2) return std::nullopt;
   const auto left = integer_of(graph, node->args[0], dimensions);
   const auto right = integer_of(graph, node->args[1], dimensions);
@@ -390,8 +392,8 @@ std::string condition_key(const NumberedGraph& graph, NodeId condition, bool& op
       {"operator.ge", {"operator.gt", true, true}},
       {"operator.ne", {"operator.eq", false, true}},
       {"operator.is_not", {"operator.is_", false, true}}};
-  Spelling spelling{node->target, false, false};
-  if (const auto found = spellings.find(node->target); found != spellings.end()) spelling = found->second;
+  Spelling spelling{python_function(*node->target), false, false};
+  if (const auto found = spellings.find(spelling.target); found != spellings.end()) spelling = found->second;
   opposite = opposite != spelling.opposite;
   const std::string first = value_key(graph, node->args[spelling.swapped ? 1 : 0], steps);
   const std::string second = value_key(graph, node->args[spelling.swapped ? 0 : 1], steps);

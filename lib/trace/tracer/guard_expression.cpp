@@ -16,6 +16,7 @@
 #include "operators/operators.h"
 #include "operators/target.h"
 #include "opinfo/operator_entry.h"
+#include "opinfo/python_spelling.h"
 #include "opinfo/traits.h"
 #include "support/text/identifier.h"
 #include "support/text/utf8.h"
@@ -178,9 +179,12 @@ class Builder {
       return Expression::method(std::move(object), node.target, arguments(node, 1, depth));
     }
     const TargetParts parts = target_parts(node);
-    if (parts.kind == TargetKind::kPython) return python_call(node, depth);
+    // A guard is exact; for people, numbers are calculated with as in Python.
+    const bool is_of_numbers = python_function(*node.target) != *node.target;
+    if (parts.kind == TargetKind::kPython || (!in_guard() && is_of_numbers)) return python_call(node, depth);
     const Operator* op = in_guard() ? repeatable(node) : nullptr;
-    const bool is_aten = parts.space == "aten" && !node.args.empty() && node.args[0].is<NodeId>();
+    const bool is_aten =
+        parts.space == "aten" && !is_of_numbers && !node.args.empty() && node.args[0].is<NodeId>();
     if (is_aten && (!in_guard() || has_trait(op, traits::kTensorMethod))) {
       const std::string_view name = in_guard() ? op->base_name().substr(kAten.size()) : parts.name;
       const NodeId object_node = *node.args[0].get_if<NodeId>();
@@ -337,32 +341,31 @@ class Builder {
   }
 
   Expression python_call(const Node& node, int depth) {
+    const std::string_view target = python_function(*node.target);
     const auto argument = [&](std::size_t i) { return translate(node.args[i], depth + 1); };
     const std::size_t count = node.kwargs.empty() ? node.args.size() : 0;
     if (const NodeId* tensor = in_guard() ? asked_for_rank(node) : nullptr) return rank(*tensor, depth);
-    if (const auto symbol = python_symbol(node.target); !symbol.empty() && count == 2) {
+    if (const auto symbol = python_symbol(target); !symbol.empty() && count == 2) {
       Expression left = argument(0);
       return joined(std::string(symbol), std::move(left), argument(1));
     }
-    if (node.target == "operator.not_" && count == 1) return Expression::negation(argument(0));
-    if (node.target == "operator.neg" && count == 1) return Expression::negative(argument(0));
-    if (node.target == "operator.getitem" && count == 2) {
+    if (target == "operator.not_" && count == 1) return Expression::negation(argument(0));
+    if (target == "operator.neg" && count == 1) return Expression::negative(argument(0));
+    if (target == "operator.getitem" && count == 2) {
       Expression object = argument(0);
       return Expression::item(std::move(object), argument(1));
     }
-    if (node.target == "operator.contains" && count == 2) {
+    if (target == "operator.contains" && count == 2) {
       Expression object = argument(0);
       return Expression::comparison("in", argument(1), std::move(object));
     }
-    if (node.target == "builtins.getattr" && count == 2 && node.args[1].is<std::string>()) {
+    if (target == "builtins.getattr" && count == 2 && node.args[1].is<std::string>()) {
       return Expression::attribute(argument(0), *node.args[1].get_if<std::string>());
     }
     if (const Argument* counted = count == 1 ? counted_of_two(node) : nullptr)
       return translate(*counted, depth + 1);
     constexpr std::string_view kBuiltins = "builtins.";
-    const std::string_view name = node.target->starts_with(kBuiltins)
-                                      ? std::string_view(*node.target).substr(kBuiltins.size())
-                                      : *node.target;
+    const std::string_view name = target.starts_with(kBuiltins) ? target.substr(kBuiltins.size()) : target;
     return Expression::call(dotted(name), arguments(node, 0, depth));
   }
 

@@ -818,6 +818,10 @@ class ClassWriter {
       file_.helpers.insert({"_runs_bodies", helper});
       return helper;
     }
+    if (target == "aten.str.default") {  // torch.ops takes no values for its parameter
+      file_.helpers.insert("_text");
+      return "_text";
+    }
     if (parts.kind != TargetKind::kHigherOrder && makes_sparse_tensor(parts.name)) {
       file_.helpers.insert("_sparse");
       return "_sparse(" + text + ")";

@@ -30,7 +30,7 @@ struct Helper {
   const char* text;
 };
 // Python functions and classes that are written only to files that need them.
-constexpr std::array<Helper, 16> kHelpers{{
+constexpr std::array<Helper, 17> kHelpers{{
     {"_check_libraries",
      {},
      R"py(
@@ -53,6 +53,23 @@ def _sparse(function):
             return function(*args, **kwargs)
 
     return make
+)py"},
+    {"_text",
+     {"math"},
+     R"py(
+def _text(value):
+    """The text that TorchScript's str() gives: "1000." for 1000.0."""
+    if isinstance(value, float):
+        if -(2.0**63) <= value < 2.0**63 and value == int(value):
+            return f"{int(value)}."
+        return ("-" if value != value and math.copysign(1, value) < 0 else "") + f"{value:.17g}"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_text(key)}: {_text(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_text, value)) + "]"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(_text, value)) + (",)" if len(value) == 1 else ")")
+    return str(value)
 )py"},
     {"_given",
      {},

@@ -1,13 +1,16 @@
 #include "torchscript/interpreter/graph/graph_operators.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "operators/operators.h"
 #include "opinfo/traits.h"
 #include "support/text/shell_word.h"
+#include "support/text/words.h"
 #include "torchscript/interpreter/program/convert.h"
 #include "torchscript/interpreter/state/abstract.h"
+#include "torchscript/operators/plain_operators.h"
 
 namespace fxtrace::interpreter {
 namespace {
@@ -41,6 +44,36 @@ bool all_convert_directly(const Value& data, ScalarType first, Dtype dtype) {
                              [&](const Value& item) { return all_convert_directly(item, first, dtype); });
 }
 
+bool holds_only(const Type& type, std::initializer_list<TypeKind> kinds) {
+  if (std::ranges::find(kinds, type.kind()) == kinds.end()) return false;
+  return std::ranges::all_of(type.contained_types(),
+                             [&](const TypePtr& part) { return holds_only(*part, kinds); });
+}
+
+// Returns whether TorchScript's text of such values is known, as _text() in python/fxtrace/_functions.py
+// gives it.
+bool is_printed_by_value(const Type& type) {
+  return holds_only(type,
+                    {TypeKind::kBool, TypeKind::kDict, TypeKind::kFloat, TypeKind::kInt, TypeKind::kList,
+                     TypeKind::kNone, TypeKind::kOptional, TypeKind::kString, TypeKind::kTuple});
+}
+
+// Returns whether Python's text is the same.
+bool is_same_text(const Type& type) {
+  return holds_only(type, {TypeKind::kBool, TypeKind::kInt, TypeKind::kList, TypeKind::kNone,
+                           TypeKind::kOptional, TypeKind::kTuple});
+}
+
+bool is_dict_of_tensors(const Type& type) {
+  const auto* dict = type.as<DictType>();
+  return dict != nullptr && dict->key()->kind() == TypeKind::kString &&
+         dict->value()->kind() == TypeKind::kTensor;
+}
+
+bool takes_tensors(const FunctionSchema& schema) {
+  return std::ranges::any_of(schema.arguments, [](const auto& each) { return may_hold_tensor(*each.type); });
+}
+
 }  // namespace
 
 // Returns the meaning of the integers that are compared: an integer that a dtype is compared with is a dtype,
@@ -66,7 +99,12 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
     return propagation_.note_results(node, schema, values);
   if (record_in_python(node, schema, values)) return;
   if (schema.name.ends_with("Implicit")) check_implicit_conversion(node, schema, values);
-  PythonTarget target = python_target(schema.name, schema.overload_name, own_schema(schema));
+  const Schema plain_schema = own_schema(schema);
+  PythonTarget target = python_target(schema.name, schema.overload_name, plain_schema);
+  if ((target.form == TargetForm::kSame || target.form == TargetForm::kSlice) && !plain_schema.writes() &&
+      !takes_tensors(schema) && ranges_.differs_in_python(node, schema, plain_schema, values)) {
+    target = operator_target(schema.name, schema.overload_name, plain_schema);
+  }
   const NumberMeaning compared = compared_meaning(node, values);
   auto arguments = recording_.arguments(schema, values, 0, node, [&](std::size_t index) {
     const NumberMeaning meaning = meaning_of_parameter(schema, index);
@@ -80,8 +118,7 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
     case TargetForm::kUnsupported:
       for (const Value& value : values) recording_.record_query(value);
       if (const Proxy* dict = values.empty() ? nullptr : recording_.find_recorded(values[0]);
-          dict != nullptr && dict->static_type->kind() == TypeKind::kDict &&
-          tracer_.graph_of(dict->ref).node(dict->ref.node).op == Opcode::kPlaceholder) {
+          dict != nullptr && is_dict_of_tensors(*dict->static_type) && recording_.is_given(values[0])) {
         const std::string input = recording_.describe(values[0]);
         frames_.refuse(schema.name + " of a dict whose keys are not known: " + input + "; --input " +
                            shell_quoted(input + ".KEY=float32[...]") +
@@ -195,15 +232,22 @@ void GraphOperators::spell_tensor_of_numbers(const IrNode* node, const Values& v
 }
 
 // Records changes of a list that the graph makes for which Python has no function, by functions that it has.
+// Records changes of a list or dict that the graph makes for which Python has no function, by functions that
+// it has: an operator of torch.ops would change a copy.
 bool GraphOperators::record_container_change(const IrNode* node, const FunctionSchema& schema,
                                              const Values& values, const AbstractValue& result) {
   const std::string& name = schema.name;
-  if (values.empty() || find_proxy(values[0]) == nullptr) return false;
+  if (values.empty()) return false;
+  if (dynamic_type(values[0])->kind() == TypeKind::kDict) return record_dict_change(node, schema, values);
+  const Proxy* container = find_proxy(values[0]);
+  if (container == nullptr) return false;
   const TypePtr none = none_type();
   const Argument self = recording_.argument(values[0], node);
   const auto call = [&](const char* target, std::vector<Argument> args, const TypePtr& type) {
     return recording_.call(target, std::move(args), type, node);
   };
+  const Argument all = Argument::Slice{{Argument::None{}, Argument::None{}, Argument::None{}}};
+  const Argument backwards = Argument::Slice{{Argument::None{}, Argument::None{}, -1}};
   if (name == "aten::insert") {
     const Argument at = recording_.argument(values.at(1), node);
     call("operator.setitem",
@@ -221,49 +265,161 @@ bool GraphOperators::record_container_change(const IrNode* node, const FunctionS
     call("operator.delitem", {self, at}, none);
     return true;
   }
+  if (name == "aten::remove") {
+    const std::string index = "aten.index.list_" + schema.overload_name;
+    const Value at = call(index.c_str(), {self, recording_.argument(values.at(1), node)}, int_type());
+    call("operator.delitem", {self, recording_.argument(at, node)}, none);
+    return true;
+  }
+  if (name == "aten::sort" && values.size() == 2) {
+    if (!values[1].is_bool()) frames_.refuse("sort(reverse=...) of a value that depends on an input", node);
+    const bool is_any = schema.overload_name == "any";  // torch.ops takes no such lists
+    const std::string sorted = is_any ? "builtins.sorted" : "aten.sorted." + schema.overload_name;
+    Value made = call(sorted.c_str(), {self}, container->static_type);
+    if (values[1].to_bool())
+      made = call("operator.getitem", {recording_.argument(made, node), backwards}, container->static_type);
+    call("operator.setitem", {self, all, recording_.argument(made, node)}, none);
+    return true;
+  }
   if (name == "aten::reverse") {
-    const Argument none_given = Argument::None{};
-    const Value reversed = call("operator.getitem", {self, Argument::Slice{{none_given, none_given, -1}}},
-                                find_proxy(values[0])->static_type);
-    call("operator.setitem",
-         {self, Argument::Slice{{none_given, none_given, none_given}}, recording_.argument(reversed, node)},
-         none);
+    const Value reversed = call("operator.getitem", {self, backwards}, container->static_type);
+    call("operator.setitem", {self, all, recording_.argument(reversed, node)}, none);
     return true;
   }
   if (name == "aten::clear") {
-    call("operator.delitem", {self, Argument::Slice{{Argument::None{}, Argument::None{}, Argument::None{}}}},
-         none);
+    call("operator.delitem", {self, all}, none);
     return true;
   }
   return false;
+}
+
+// Python's methods of dicts cannot be targets.  d.get(k, v) is ({k: v} | d)[k].
+bool GraphOperators::record_dict_change(const IrNode* node, const FunctionSchema& schema,
+                                        const Values& values) {
+  const std::string& name = schema.name;
+  const TypePtr dict_type = dynamic_type(values[0]);
+  const TypePtr none = none_type();
+  const auto call = [&](const char* target, std::vector<Argument> args, const TypePtr& type) {
+    return recording_.call(target, std::move(args), type, node);
+  };
+  const auto argument = [&](const Value& value) { return recording_.argument(value, node); };
+  if (!has_word("aten::get aten::pop aten::popitem aten::setdefault aten::update", name)) return false;
+  const Argument self = argument(values[0]);
+  if (name == "aten::update") {
+    call("operator.ior", {self, argument(values.at(1))}, none);
+    return true;
+  }
+  if (name == "aten::popitem") {  // the oldest
+    const auto& types = dict_type->contained_types();
+    const Value keys = call("builtins.list", {self}, list_type(types[0]));
+    const Value key = call("operator.getitem", {argument(keys), 0}, types[0]);
+    const Value item = call("operator.getitem", {self, argument(key)}, types[1]);
+    call("operator.delitem", {self, argument(key)}, none);
+    frames_.set(node, make_tuple({key, item}));
+    return true;
+  }
+  const bool is_pop = name == "aten::pop", is_set = name == "aten::setdefault";
+  const TypePtr& type = node->output()->type();
+  const Argument key = argument(values.at(1));
+  if (is_pop && values.size() == 2) {
+    frames_.set(node, call("operator.getitem", {self, key}, type));
+    call("operator.delitem", {self, key}, none);
+    return true;
+  }
+  const Argument otherwise = values.size() > 2 ? argument(values[2]) : Argument::None{};
+  const Argument one =
+      argument(call("builtins.dict", {Argument::List{{Argument::Tuple{{key, otherwise}}}}}, dict_type));
+  const Value both = call("operator.or_", {one, self}, dict_type);
+  const Value item = call("operator.getitem", {argument(both), key}, type);
+  frames_.set(node, item);
+  if (is_set) call("operator.setitem", {self, key, argument(item)}, none);
+  if (is_pop) {
+    call("operator.ior", {self, one}, none);  // so that it has the key
+    call("operator.delitem", {self, key}, none);
+  }
+  return true;
+}
+
+// Returns the text of a plain value, as TorchScript's str() gives it, or as a format with one `%`.
+Value GraphOperators::plain_text(const Value& value, const std::string& format, const IrNode* node) {
+  const bool is_str = format == "%s";
+  const auto plain = torchscript::find_plain_operator(
+      *fxtrace::find_operator(is_str ? "aten::str" : "aten::percentFormat", ""));
+  Values texts;
+  const Values arguments = is_str ? Values{value} : Values{Value(format), value};
+  if (const auto refusal = torchscript::carry_out(*plain, arguments, texts))
+    frames_.refuse(refusal->why, node);
+  return texts.at(0);
+}
+
+// Records str(value).
+Value GraphOperators::text_of(const Value& value, const IrNode* node) {
+  if (is_plain(value)) return plain_text(value, "%s", node);
+  const TypePtr type = dynamic_type(value);
+  if (type->kind() == TypeKind::kString) return value;
+  if (may_hold_tensor(*type) || !is_printed_by_value(*type)) {
+    recording_.record_query(value);
+    frames_.refuse("the text of a " + type_name(*type) + " that depends on an input", node);
+  }
+  // Python has another text of floats, and of texts in a list.
+  return recording_.apply(is_same_text(*type) ? "builtins.str" : "aten.str.default", {value}, string_type(),
+                          node);
+}
+
+Value GraphOperators::joined(const Value& text, const Value& more, const IrNode* node) {
+  if (text.is_string() && more.is_string()) return text.to_string() + more.to_string();
+  if (text.is_string() && text.to_string().empty()) return more;
+  if (more.is_string() && more.to_string().empty()) return text;
+  return recording_.apply("operator.add", {text, more}, string_type(), node);
 }
 
 // Records "{} and {}".format(a, b) as str(a) + " and " + str(b): str.format itself cannot be the target of a
 // node.
 Value GraphOperators::formatted(const Values& values, const IrNode* node) {
   const std::string& text = values[0].to_string();
-  const TypePtr string = string_type();
+  Value result(std::string{});
   std::size_t next = 1;
   std::size_t from = 0;
-  Value result(std::string{});
-  const auto add = [&](const Value& part) {
-    if (part.is_string() && part.to_string().empty()) return;
-    if (result.is_string() && result.to_string().empty()) {
-      result = part;
-    } else if (result.is_string() && part.is_string()) {
-      result = result.to_string() + part.to_string();
-    } else {
-      result = recording_.apply("operator.add", {result, part}, string, node);
-    }
-  };
   for (std::size_t at = text.find("{}"); at != std::string::npos && next < values.size();
        at = text.find("{}", from)) {
-    add(text.substr(from, at - from));
-    add(recording_.apply("builtins.str", {values[next++]}, string, node));
+    result = joined(result, text.substr(from, at - from), node);
+    result = joined(result, text_of(values[next++], node), node);
     from = at + 2;
   }
-  add(text.substr(from));
-  return result;
+  return joined(result, text.substr(from), node);
+}
+
+// Records "%s: %d" % (a, b) likewise.
+Value GraphOperators::percent_formatted(const Values& values, const IrNode* node) {
+  const std::string& text = values[0].to_string();
+  const Values given = values[1].is_tuple() ? Values(values[1].items()) : Values{values[1]};
+  Value result(std::string{});
+  std::size_t used = 0;
+  std::size_t from = 0;
+  for (std::size_t at = text.find('%'); at != std::string::npos; at = text.find('%', from)) {
+    if (at + 1 == text.size()) frames_.refuse("the format string ends with %", node);
+    const char key = text[at + 1];
+    result = joined(result, text.substr(from, at - from), node);
+    from = at + 2;
+    if (key == '%') {
+      result = joined(result, Value(std::string("%")), node);
+      continue;
+    }
+    if (used == given.size()) frames_.refuse("too few arguments for the format string", node);
+    const Value& part = given[used++];
+    const bool is_integer = (key == 'd' || key == 'i') && dynamic_type(part)->kind() == TypeKind::kInt;
+    if (is_plain(part)) {
+      result = joined(result, plain_text(part, std::string("%") + key, node), node);
+    } else if (key == 's' || is_integer) {
+      result = joined(result, text_of(part, node), node);
+    } else {
+      recording_.record_query(part);
+      frames_.refuse(std::string("%") + key + " in a format string, of a value that depends on an input",
+                     node);
+    }
+  }
+  if (used != given.size()) frames_.refuse("too many arguments for the format string", node);
+  return joined(result, text.substr(from), node);
 }
 
 // Records operators for which Python has no function of the same arguments.
@@ -276,16 +432,17 @@ bool GraphOperators::record_in_python(const IrNode* node, const FunctionSchema& 
     return true;
   }
   if (name == "aten::percentFormat" && is_text && values.size() == 2) {
-    frames_.set(node, recording_.apply("operator.mod", {values[0], values[1]}, string_type(), node));
+    frames_.set(node, percent_formatted(values, node));
+    return true;
+  }
+  if (name == "aten::str" && values.size() == 1) {
+    frames_.set(node, text_of(values[0], node));
     return true;
   }
   if (name == "aten::hash") {
-    const Proxy* proxy = values.empty() ? nullptr : find_proxy(values[0]);
-    if (proxy == nullptr || proxy->static_type->kind() != TypeKind::kInt) {
-      // TorchScript's hash of a text or a float is another number than Python's.
+    if (values.empty() || dynamic_type(values[0])->kind() != TypeKind::kInt)
       frames_.refuse("hash() of a value that depends on an input and is not an integer", node);
-    }
-    frames_.set(node, recording_.apply("builtins.hash", {values[0]}, int_type(), node));
+    frames_.set(node, values[0]);  // TorchScript's hash of an integer is the integer, not Python's
     return true;
   }
   return false;

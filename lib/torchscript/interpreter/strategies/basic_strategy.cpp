@@ -10,9 +10,10 @@ namespace {
 // The memory that a node takes, in units of the budget.
 constexpr std::size_t kUnitsOfNode = 64;
 
-// Returns whether the operator's argument is a list or dict, other than a list of tensors.
-bool is_container_of_others(const Value& value, const Type& formal) {
+// Returns whether the argument is a list or dict that the operator changes, and not tensors in a list.
+bool is_changed_container(const FunctionSchema& schema, const Value& value, const Type& formal) {
   if (!value.is_list() && !value.is_dict()) return false;
+  if (schema.name == "aten::remove" || schema.name == "aten::sort") return true;
   if (formal.kind() == TypeKind::kTensor) return false;
   return formal.kind() != TypeKind::kList || formal.contained_types()[0]->kind() != TypeKind::kTensor;
 }
@@ -32,7 +33,7 @@ void BasicStrategy::call_operator(const IrNode* node, const FunctionSchema& sche
   for (std::size_t i = 0; i < values.size() && i < schema.arguments.size(); ++i) {
     if (!schema.is_written(i)) continue;
     if (values[i].is_tensor()) propagation_.constants.note_write(values[i]);
-    if (is_container_of_others(values[i], *schema.arguments[i].type)) {
+    if (is_changed_container(schema, values[i], *schema.arguments[i].type)) {
       materialize(values[i], node);
       return call_operator(node, schema, frames_.inputs(node));
     }
