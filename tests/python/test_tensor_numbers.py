@@ -1,4 +1,4 @@
-"""Tests numbers of constant tensors, as LibTorch makes them, tensors of numbers, and lists that are unpacked."""
+"""Tests numbers of constant tensors, as LibTorch makes them, tensors of numbers, lists that are unpacked, and dtypes."""
 
 from typing import List, Optional, Tuple  # noqa: UP035
 
@@ -217,3 +217,33 @@ def test_a_list_that_is_unpacked_has_as_many_elements(program, monkeypatch, tmp_
                 loaded(other)
             with pytest.raises((RuntimeError, IndexError, fxtrace.GuardError)):
                 graph(other)
+
+
+class Leaf(nn.Module):
+    def forward(self, x: Tensor, dtype: int):
+        return x.to(dtype)
+
+
+class Dtypes(nn.Module):
+    """Integers, except where an operator takes a dtype or a layout."""
+
+    def __init__(self):
+        super().__init__()
+        self.leaf = Leaf()
+
+    def forward(self, x: Tensor, y: Tensor):
+        same = x.dtype in (torch.float32, y.dtype)
+        made = torch.zeros([2], dtype=x.dtype, layout=y.layout)
+        soft = torch.nn.functional.softmax(x, 0, dtype=y.dtype)
+        numbers = [x.dtype + 1, y.layout, torch.promote_types(x.dtype, y.dtype)]
+        return same, made, soft, self.leaf(x, y.dtype), x.to(x.dtype + 1), (x.dtype, y.layout), numbers, str(y.dtype), x.dtype < 7, y.device
+
+
+@pytest.mark.parametrize("options", [(), ("--no-default-leaves",), ("--leaf=@leaf",), ("--input=x=float32[2]", "--input=y=float64[2]")], ids=str)
+def test_dtypes_are_integers(program, tmp_path, options):
+    path, inputs = str(tmp_path / "model.pt"), (torch.rand(2), torch.rand(2, dtype=torch.float64))
+    torch.jit.script(Dtypes()).save(path)
+    expected = torch.jit.load(path)(*inputs)
+    graph = program.trace(path, *options)["graphs"][0]
+    assert harness.difference(expected, harness.rebuild(path, graph)(*inputs)) is None
+    fx_source.compare_scripted(program, path, inputs, {}, *options)

@@ -1,6 +1,7 @@
 #include "torchscript/interpreter/graph/graph_operators.h"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <utility>
 
@@ -79,7 +80,10 @@ bool takes_tensors(const FunctionSchema& schema) {
 // Returns the meaning of the integers that are compared: an integer that a dtype is compared with is a dtype,
 // as in x.dtype == torch.float32 and x.dtype in (torch.int32, torch.int64).
 NumberMeaning GraphOperators::compared_meaning(const IrNode* node, const Values& values) {
-  if (!propagation_.has_trait(node, traits::kCompares)) return NumberMeaning::kNumber;
+  constexpr std::array kOrders{"aten::lt", "aten::le", "aten::gt", "aten::ge"};  // of which dtypes have none
+  if (!propagation_.has_trait(node, traits::kCompares) ||
+      std::ranges::find(kOrders, node->operator_schema()->name) != kOrders.end())
+    return NumberMeaning::kNumber;
   for (const Value& value : values) {
     if (const Proxy* proxy = find_proxy(value);
         proxy != nullptr && proxy->meaning != NumberMeaning::kNumber) {
@@ -231,7 +235,6 @@ void GraphOperators::spell_tensor_of_numbers(const IrNode* node, const Values& v
   kwargs.clear();
 }
 
-// Records changes of a list that the graph makes for which Python has no function, by functions that it has.
 // Records changes of a list or dict that the graph makes for which Python has no function, by functions that
 // it has: an operator of torch.ops would change a copy.
 bool GraphOperators::record_container_change(const IrNode* node, const FunctionSchema& schema,

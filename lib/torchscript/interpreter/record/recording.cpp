@@ -107,12 +107,24 @@ Argument Recording::argument(const Value& value, const IrNode* node, NumberMeani
   return argument_part(value, node, meaning);
 }
 
+// A dtype and a layout are integers in TorchScript, which its own operators give.
+Argument Recording::number_of_attribute(const Proxy& attribute, const IrNode* node) {
+  const fxtrace::Node& made_by = tracer.graph_of(attribute.ref).node(attribute.ref.node);
+  const auto* tensor = made_by.args.empty() ? nullptr : made_by.args[0].get_if<NodeId>();
+  if (made_by.target != "builtins.getattr" || tensor == nullptr) return tracer.use(attribute.ref);
+  const std::string target = "prim." + *made_by.args[1].get_if<std::string>() + ".default";
+  return tracer.call_function(target, {tracer.use({attribute.ref.graph, *tensor})}, {}, meta_of(int_type()),
+                              context_.frames.location(node));
+}
+
 Argument Recording::argument_part(const Value& value, const IrNode* node, NumberMeaning meaning) {
   context_.budget.spend(kUnitsOfArgument);
   if (const Proxy* proxy = find_proxy(value)) {
     if (!proxy->ref.valid()) {
       context_.frames.refuse("a value is used that only __setstate__ would compute", node);
     }
+    if (meaning == NumberMeaning::kNumber && proxy->meaning != meaning)
+      return number_of_attribute(*proxy, node);
     return tracer.use(proxy->ref);
   }
   if (value.is_none()) return Argument::None{};
