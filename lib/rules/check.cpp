@@ -747,7 +747,7 @@ bool CheckReports::has_baseline() const { return std::ranges::any_of(models, &Ch
 void add_guards(const GraphCollection& collection, ShapeEnv& dimensions) {
   constexpr std::size_t kMostGuards = 1'000;  // each one makes the next ones slower
   if (collection.graphs.empty()) return;
-  const InputSizes inputs(collection.graphs.front().graph);
+  const InputSizes inputs(collection.graphs.front());
   std::size_t count = 0;
   for (const Guard& guard : collection.graphs.front().guards) {
     if (count++ == kMostGuards) return;

@@ -136,7 +136,7 @@ class DimensionExplainer {
 
   void look_at_guards(const ModuleGraph& graph) {
     // A guard such as x.size(0) > 1 is about the dimension of x at that place.
-    const InputSizes inputs(graph.graph);
+    const InputSizes inputs(graph);
     for (const Guard& guard : graph.guards) {
       const Expression over_dimensions = inputs.over_dimensions(guard.expr);
       if (!mentions(over_dimensions, false)) continue;

@@ -502,7 +502,7 @@ std::vector<ModuleGraph> common_form(const GraphCollection& collection) {
   const TiedNames names(collection);
   std::vector<ModuleGraph> graphs = collection.graphs;
   for (ModuleGraph& graph : graphs) {
-    const InputSizes sizes(graph.graph);
+    const InputSizes sizes(graph);
     std::erase_if(graph.guards, [&](const Guard& guard) { return sizes.is_told_by_shapes(guard.expr); });
     fold_constants(graph, context);
     context.for_each_graph(graph,

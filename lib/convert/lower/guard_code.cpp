@@ -28,15 +28,15 @@ class GuardCode {
   GuardCode(Lowered& lowered, const ModuleGraph& source) : lowered_(lowered), source_(source) {}
 
   void run() {
-    const InputSizes sizes(source_.graph);
+    const InputSizes sizes(source_);
     const auto sources = sizes.sources();
     find_places();
     for (const auto& [name, place] : places_) {
       while (place.text().find(stand_in_) != std::string::npos) stand_in_ += '_';
     }
     std::set<std::string> seen;
-    const auto add = [&](const Expression& guard) {
-      const auto code = guard_code(guard, sizes, sources);
+    const auto add = [&](const Expression& guard, bool is_over_inputs = true) {
+      const auto code = guard_code(guard, is_over_inputs, sizes, sources);
       if (code && seen.insert(*code).second) lowered_.program.guards.push_back(*code);
       return code.has_value();
     };
@@ -45,7 +45,7 @@ class GuardCode {
       const auto source = sources.find(name);
       const std::int64_t low = symbol.range.low.value_or(0);
       if (source != sources.end() && (low == 1 || low == 2))
-        add(Expression::comparison(Relation::kGreaterEqual, SymInt::symbol(name), SymInt(low)));
+        add(Expression::comparison(Relation::kGreaterEqual, SymInt::symbol(name), SymInt(low)), false);
     }
     for (const Guard& guard : source_.guards) {
       if (guard.reason == GuardReason::kDim || is_told_by_ranges(guard, sizes)) continue;
@@ -149,8 +149,8 @@ class GuardCode {
 
   // Returns the code of a guard: x.size(0) % 8 == 0 becomes L['x'].size()[0] % 8 == 0.  Returns nothing if
   // the guard asks anything that torch cannot answer from the inputs: a guard that is written may fail only
-  // for what it says.
-  std::optional<std::string> guard_code(const Expression& guard, const InputSizes& sizes,
+  // for what it says.  Names of a guard over inputs are those of inputs before those of dimensions.
+  std::optional<std::string> guard_code(const Expression& guard, bool is_over_inputs, const InputSizes& sizes,
                                         const std::map<std::string, DimensionSource>& sources) const {
     using Kind = Expression::Kind;
     bool is_known = true, asks = false;
@@ -165,7 +165,8 @@ class GuardCode {
           const auto found = places_.find(holder.text());
           return found == places_.end() ? nullptr : &found->second;
         };
-        if (const Expression* place = place_of(part)) {
+        if (const Expression* place = place_of(part);
+            place != nullptr && (is_over_inputs || part.kind() != Kind::kSize)) {
           asks = true;
           return *place;
         }
@@ -173,9 +174,11 @@ class GuardCode {
           case Kind::kSize: {
             std::map<std::string, SymInt> values;
             for (const std::string& name : part.size()->symbols()) {
-              const Expression* place = place_of(Expression::variable(name));
+              const Expression* place = is_over_inputs ? place_of(Expression::variable(name)) : nullptr;
               const auto source = sources.find(name);
-              if (place == nullptr && source == sources.end()) return unknown();
+              if (place == nullptr &&
+                  (source == sources.end() || (is_over_inputs && sizes.is_other_input(name))))
+                return unknown();
               const std::string stand_in = stand_in_ + std::to_string(texts.size()) + "_";
               texts[stand_in] =
                   place != nullptr

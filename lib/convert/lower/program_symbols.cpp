@@ -314,7 +314,7 @@ class SymbolNames {
   ShapeEnv known_ranges() const {
     ShapeEnv known;
     for (const DimensionRange& given : options_.dimensions) known.narrow(given.name, {given.low, given.high});
-    const InputSizes sizes(source_.graph);
+    const InputSizes sizes(source_);
     for (const Guard& guard : source_.guards) {
       const Expression over = sizes.over_dimensions(guard.expr);
       const auto relation = over.relation();

@@ -45,10 +45,25 @@ InputSizes::InputSizes(const Graph& graph) {
   }
 }
 
+InputSizes::InputSizes(const ModuleGraph& graph) : InputSizes(graph.graph) {
+  if (!graph.signature) return;
+  for (const GraphSignature::Entry& entry : graph.signature->inputs) {
+    const auto* name = entry.path.empty() ? nullptr : entry.path[0].get_if<std::string>();
+    if (name != nullptr && !by_name_.contains(*name)) others_.insert(*name);
+  }
+}
+
+bool InputSizes::is_other_input(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  if (found == by_name_.end()) return others_.contains(name);
+  return !inputs_[found->second].value && !inputs_[found->second].is_tensor;
+}
+
 void InputSizes::add(const std::string& name, const Meta& meta, const std::vector<std::string>& other_names) {
   if (!by_name_.emplace(name, inputs_.size()).second) return;
   for (const std::string& other : other_names) by_name_.emplace(other, inputs_.size());
-  Input& input = inputs_.emplace_back(Input{name, meta.shape, {}});
+  Input& input =
+      inputs_.emplace_back(Input{name, meta.kind() == ValueKind::kTensor || meta.shape, meta.shape, {}});
   for (std::size_t i = 0; meta.shape && i < meta.shape->size(); ++i) {
     const SymInt* size = (*meta.shape)[i].size();
     if (size == nullptr) continue;
@@ -124,6 +139,8 @@ Expression InputSizes::over_dimensions(const Expression& condition) const {
     if (const SymInt* size = part.size(); size != nullptr && !size->is_number()) {
       std::map<std::string, SymInt> values;  // of inputs that are integers
       for (const std::string& name : size->symbols()) {
+        if (is_other_input(name))
+          return Expression::item(Expression::variable("inputs"), Expression::text_literal(part.text()));
         const auto found = by_name_.find(name);
         if (found == by_name_.end() || !inputs_[found->second].value) continue;
         values.emplace(name, *inputs_[found->second].value->size());

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ class InputSizes {
  public:
   InputSizes() = default;
   explicit InputSizes(const Graph& graph);  // the sizes of its placeholders
+  // The same with the inputs that options or defaults fix, whose names may be those of dimensions too.
+  explicit InputSizes(const ModuleGraph& graph);
   // Adds an input by its name in conditions, and possibly other names: words['ids'][0].
   void add(const std::string& name, const Meta& meta, const std::vector<std::string>& other_names = {});
 
@@ -47,8 +50,10 @@ class InputSizes {
   // it always is one.
   std::optional<Expression> rest_of(const DimensionSource& source) const;
   // Returns the condition in terms of dimensions: x.size(0) > 4, where x has batch*2 rows, becomes batch*2 >
-  // 4.
+  // 4.  A name in it that may be that of an input or of a dimension is the input's.
   Expression over_dimensions(const Expression& condition) const;
+  // Returns whether a name in a condition is that of an input that is no tensor and no dimension.
+  bool is_other_input(const std::string& name) const;
   // Returns whether the condition follows from the shapes of the inputs: x.size(1) == 3 where x has 3
   // columns.
   bool is_told_by_shapes(const Expression& condition) const;
@@ -56,6 +61,7 @@ class InputSizes {
  private:
   struct Input {
     std::string name;
+    bool is_tensor = false;
     std::optional<std::vector<Expression>> shape;
     std::optional<Expression> value;
   };
@@ -64,6 +70,7 @@ class InputSizes {
 
   std::vector<Input> inputs_;
   std::map<std::string, std::size_t, std::less<>> by_name_;
+  std::set<std::string, std::less<>> others_;  // inputs without a placeholder
   std::vector<InputSize> sizes_;
 };
 

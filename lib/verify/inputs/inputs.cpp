@@ -102,7 +102,7 @@ InputMaker::InputMaker(const Engine& engine, const GraphCollection& collection, 
     if (range.low) known.low = std::max(known.low.value_or(*range.low), *range.low);
     if (range.high) known.high = std::min(known.high.value_or(*range.high), *range.high);
   }
-  const InputSizes sizes(graph_.graph);
+  const InputSizes sizes(graph_);
   for (const Guard& guard : graph_.guards) note_bounds(sizes.over_dimensions(guard.expr), ranges_);
 }
 

@@ -430,4 +430,22 @@ TEST_CASE("sizes of inputs are read where they are a dimension, or follow from o
   CHECK_FALSE(is_told("y.size(0) > 2"));
 }
 
+TEST_CASE("a name that is an input's and a dimension's is the input's in a condition", "[graph]") {
+  ModuleGraph graph;
+  graph.graph = parse_graph("%x = placeholder[x]()\n%n = placeholder[n]()\n%output = output[output](%x)\n");
+  Meta x;
+  x.type = "Tensor";
+  x.shape = std::vector<Expression>{Expression::parse("n"), Expression::parse("m")};
+  graph.graph.set_meta(graph.graph.first(), Shared<Meta>(std::move(x)));
+  GraphSignature signature;
+  signature.inputs.resize(1);
+  signature.inputs[0].path = {Argument("m")};
+  graph.signature = signature;
+  const InputSizes sizes(graph);
+  const auto over = [&](const char* text) { return sizes.over_dimensions(Expression::parse(text)).text(); };
+  CHECK(over("x.size(0) == 2") == "n == 2");  // the dimension
+  CHECK(over("n == 2") == "inputs['n'] == 2");
+  CHECK(over("m == 2 and x.size(1) > 2") == "inputs['m'] == 2 and m > 2");
+}
+
 }  // namespace fxtrace
