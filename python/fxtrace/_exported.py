@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import inspect
 import io
 import logging
 import os
@@ -283,8 +284,10 @@ class OwnModulesBuilder(ModelBuilder):
 
     def call_as(self, node: Node, args: Any, kwargs: Any) -> tuple[Any, Any]:
         names = self._arguments.get(node.target)
-        if node.arguments is None and (len(node.program_results) < 2 or (node.scope.module_type or "").startswith("torch.nn.")):
+        is_known = node.target == "" or (node.scope.module_type or "").startswith("torch.nn.")
+        if node.arguments is None and is_known:
             return args, kwargs
+        own = resolve_attribute(self._model, node.target)
         if node.arguments is not None:
             if names is None:
                 shown = ", ".join(value.name if isinstance(value, NodeRef) else repr(value) for value in node.args)
@@ -294,8 +297,11 @@ class OwnModulesBuilder(ModelBuilder):
                 )
             if len(names) != len(args) or len(set(names)) != len(names):
                 raise RebuildError(f"arguments={{{node.target!r}: {list(names)}}}: expected {len(args)} different names")
+        elif len(args) == 1 and (only := _keyword_only(own)) is not None:
+            names = [only]
+        if names is not None:
             args, kwargs = (), {**dict(zip(names, args)), **kwargs}
-        self._compare(node, names)
+        self._compare(node, own, names)
         return args, kwargs
 
     @functools.cached_property
@@ -310,12 +316,14 @@ class OwnModulesBuilder(ModelBuilder):
         source: Any = without_tokens(program.graph_module)
         return ProgramNodes(getattr(source, self._body) if self._body else source), state
 
-    def _compare(self, node: Node, names: Sequence[str] | None) -> None:
-        """Compare the module with the file's operations for this call, on random values."""
+    def _compare(self, node: Node, own: torch.nn.Module, names: Sequence[str] | None) -> None:
+        """Compare the module with the file's operations for this call, on random values.
+
+        The file has lost plain arguments of the call, and which of forward's results it used.
+        """
         if self._load is None:
             raise RebuildError(f"the inputs and results of {node.target} are known only from the file: give that as archive=PATH")
         leaf = Leaf(node, *self._program_and_state, {})
-        own = resolve_attribute(self._model, node.target)
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)
             args, kwargs = leaf.random_arguments()
@@ -328,7 +336,7 @@ class OwnModulesBuilder(ModelBuilder):
                     each.__dict__.update(mode)
                 try:
                     got = _results(module, args, kwargs)
-                    if all(_is_close(_part(got, place.path), _part(want, place.path)) for place in node.program_results):
+                    if all(is_close(_part(got, place.path), _part(want, place.path)) for place in node.program_results):
                         return
                 except Exception as error:
                     failure = f": {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
@@ -339,6 +347,15 @@ class OwnModulesBuilder(ModelBuilder):
 
     def build_body(self, name: str, body: GraphData) -> fx.GraphModule:
         return OwnModulesBuilder(self._model, self._archive, self.functions, self._load, self._arguments, name).build(body, Body)
+
+
+def _keyword_only(module: torch.nn.Module) -> str | None:
+    """Return the parameter that takes a single argument, if forward takes it by keyword only."""
+    parameters = inspect.signature(module.forward).parameters.values()
+    if any(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD, each.VAR_POSITIONAL) for each in parameters):
+        return None
+    needed = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty]
+    return needed[0] if len(needed) == 1 else None
 
 
 def _results(module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
@@ -353,7 +370,7 @@ def _part(value: Any, path: tuple[int | str, ...]) -> Any:
     return value
 
 
-def _is_close(a: Any, b: Any) -> bool:
+def is_close(a: Any, b: Any) -> bool:
     if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
         return type(a) is type(b) and bool(a == b)
     if (a.shape, a.dtype) != (b.shape, b.dtype):

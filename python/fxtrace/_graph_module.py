@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
@@ -14,9 +15,11 @@ from torch.utils import _pytree as pytree
 from . import _exported, _torchscript
 from ._builder import Builder, ModelBuilder
 from ._data import CollectionData, GraphData
-from ._errors import InputError, RebuildError
+from ._errors import FxtraceWarning, InputError, RebuildError
+from ._function_check import FunctionCheck
 from ._functions import Functions, ModelFunctions
 from ._guards import GuardCheck
+from ._trace import trace
 
 
 def graph_module(
@@ -30,9 +33,34 @@ def graph_module(
 ) -> fx.GraphModule:
     """Build the graph module; see Collection.graph_module."""
     module, in_spec = _rebuilt(graph, model, archive, ModelFunctions(functions, libraries), arguments, check)
+    if check and any(node.recorded for node in graph):
+        plain = functools.partial(_operations_of, graph, model, archive, arguments, libraries)
+        module.register_forward_pre_hook(FunctionCheck(plain), with_kwargs=True)
     if check and (guards := GuardCheck(graph, in_spec)):
         module.register_forward_pre_hook(guards, with_kwargs=True)
     return module
+
+
+def _operations_of(
+    graph: GraphData,
+    model: str | os.PathLike[str] | torch.nn.Module | torch.export.ExportedProgram | None,
+    archive: str | os.PathLike[str] | None,
+    arguments: Mapping[str, Sequence[str]],
+    libraries: Sequence[str],
+) -> fx.GraphModule:
+    """Build the graph again with the file's operations in the place of recorded calls of functions."""
+    collection = graph.collection
+    source: Any = archive if archive is not None else model if isinstance(model, (str, os.PathLike)) else None
+    if source is None and collection is not None:
+        source = collection.path or (collection._kept.model if collection._kept is not None else None)
+    if source is None:
+        raise RebuildError("functions= is compared with the operations in the model's file: give that as archive=PATH")
+    options: dict[str, Any] = {} if collection is None else dict(collection.options)
+    options["rules"] = [rule for rule in options.get("rules", ()) if not rule.get("wrap")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FxtraceWarning)
+        plain = trace(source, config=options).graph(graph.module or "")
+    return _rebuilt(plain, model, archive, ModelFunctions(None, libraries), arguments, True)[0]
 
 
 def _rebuilt(

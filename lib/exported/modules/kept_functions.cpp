@@ -89,6 +89,7 @@ std::vector<KeptCall> KeptFunctions::find_calls(const ProgramGraph& graph,
     RecordedFunctions::Step& step = steps[i];
     step.target = operation.target.text();
     step.module_call = operation.call;
+    step.constants = constants_of(operation, has_trait(operation.target.find_operator(), traits::kPointwise));
     const std::vector<StackFrame> stack = stack_of(operation);
     if (operation.has_stack && !stack.empty()) {
       places[i] = functions_.place_in_export(stack);

@@ -678,13 +678,6 @@ class ModuleGraphBuilder {
   std::vector<Argument> record_user_inputs(Environment& env, GraphSignature& signature) {
     const InputChoice choice = input_choice();
     const auto& inputs = env.graph.inputs;
-    // Python wants parameters with defaults behind those without.
-    std::size_t defaults_from = inputs.size();
-    while (defaults_from > 0) {
-      const auto& entry = signature.inputs[defaults_from - 1];
-      if (!entry.target && !entry.value) break;
-      --defaults_from;
-    }
     std::vector<Argument> placeholders;
     input_names_.assign(inputs.size(), {});
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -695,11 +688,9 @@ class ModuleGraphBuilder {
         signature.inputs[i].value = placeholders.back();
         continue;
       }
-      std::vector<Argument> default_value;
-      if (entry.value && i >= defaults_from) default_value.push_back(*entry.value);
       const std::string name = input_name(entry.name, i);
-      const NodeId node =
-          tracer_.placeholder(name, std::move(default_value), env.graph.values[inputs[i].value.index].meta);
+      // The value that the program was exported with is no default: torch refuses a call without it.
+      const NodeId node = tracer_.placeholder(name, {}, env.graph.values[inputs[i].value.index].meta);
       env.nodes[inputs[i].value.index] = node;
       placeholders.emplace_back(node);
       input_names_[i] = name;

@@ -291,6 +291,27 @@ std::vector<RecordedFunctions::Call> RecordedFunctions::find_calls(const std::ve
     unknown.clear();
   }
   close();
+  // The constants of calls of one function that run the same operations; null for several.
+  std::map<std::string, std::optional<std::string>> constants;
+  const auto texts_of = [&](const Call& call) {
+    std::pair<std::string, std::string> texts{call.place->function, ""};
+    for (const std::size_t step : call.steps) {
+      if (steps[step].kind == StepKind::kNumber) continue;
+      texts.first += ' ' + steps[step].target;
+      texts.second += steps[step].constants + '\n';
+    }
+    return texts;
+  };
+  for (const Call& call : calls) {
+    auto [operations, text] = texts_of(call);
+    const auto [known, is_new] = constants.try_emplace(std::move(operations), text);
+    if (!is_new && known->second != text) known->second.reset();
+  }
+  std::erase_if(calls, [&](const Call& call) {
+    if (constants.at(texts_of(call).first)) return false;
+    followed.add(*call.place, {"its calls differ in constants, which a recorded call does not have"});
+    return true;
+  });
   return calls;
 }
 
@@ -312,6 +333,10 @@ std::vector<Diagnostic> RecordedFunctions::Followed::reasons() const {
 }
 
 namespace {
+
+bool is_constant(const Node& node) {
+  return node.op == Opcode::kGetAttr && node.target->starts_with("_tensor_constant");
+}
 
 // Returns the nodes that are used outside, in order.
 std::vector<NodeId> results_of(const Graph& graph, const std::vector<NodeId>& nodes) {
@@ -360,6 +385,7 @@ std::vector<Diagnostic> RecordedCalls::fold(Graph& graph) const {
     const auto place = places_.find(id.index);
     if (place != places_.end()) step.place = &place->second;
     step.target = *node.target;
+    step.constants = constants_of(node, has_trait(find_operator(target_parts(node)), traits::kPointwise));
     if (node.op != Opcode::kCallFunction) {
       step.kind = node.op == Opcode::kCallModule ? kModule : kWrite;
     } else if (target_parts(node).kind == TargetKind::kHigherOrder) {
@@ -373,6 +399,7 @@ std::vector<Diagnostic> RecordedCalls::fold(Graph& graph) const {
             .first->second;
     for_each_input(node, [&](NodeId input) {
       if (const auto known = made.find(input.index); known != made.end()) step.uses.push_back(known->second);
+      if (is_constant(graph.node(input))) step.constants += *graph.node(input).target + ' ';
     });
     made.emplace(id.index, steps.size());
     nodes.push_back(id);
@@ -401,9 +428,9 @@ void RecordedCalls::replace(Graph& graph, const RecordedFunctions::Place& place,
   for (const NodeId id : nodes) {
     const Node& node = graph.node(id);
     for_each_input(node, [&](NodeId input) {
-      const bool is_constant = graph.node(input).op == Opcode::kGetAttr &&
-                               graph.node(input).target->starts_with("_tensor_constant");
-      if (is_constant || inside.contains(input.index) || !entered.insert(input.index).second) return;
+      if (is_constant(graph.node(input)) || inside.contains(input.index) ||
+          !entered.insert(input.index).second)
+        return;
       args.emplace_back(input);
     });
   }

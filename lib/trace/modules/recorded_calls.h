@@ -17,7 +17,10 @@
 // 4. A run that calls a module, has subgraphs, or may write in place to anything never becomes a call.
 // 5. The same holds for a run with several results, one of which may be an argument itself (`to` its own
 //    dtype): torch lets later readers of the argument read that result.
-// 6. When a run is left as it is, the function is followed, and Followed has the reason, once for each key.
+// 6. Runs of one function that differ in nothing but constants never become calls: a call has no constants, so
+//    that they would be calls of one function with equal arguments.  Sizes are no constants: they follow from
+//    arguments.
+// 7. When a run is left as it is, the function is followed, and Followed has the reason, once for each key.
 //
 // One mistake remains possible where the file has no columns: two calls from one line look like one when the
 // second takes the result of the first and runs a later part of the function.
@@ -42,6 +45,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -59,6 +63,24 @@ struct StackFrame {
   std::int64_t column = -1;  // the column at which the call begins; -1: unknown
   std::string text;          // the line without its indentation; empty: unknown
 };
+
+// Returns the constants among the arguments of an operation as text: floats, flags and texts; integers of
+// pointwise operators, as those of others are most often sizes.
+template <class Call>
+std::string constants_of(const Call& call, bool is_pointwise) {
+  std::ostringstream text;
+  text << std::hexfloat;
+  for_each_argument(call, [&](const auto& argument) {
+    for_each_value(argument, [&](const auto& value) {
+      if (const auto* number = value.template get_if<double>()) text << *number << ' ';
+      if (const auto* flag = value.template get_if<bool>()) text << (*flag ? "True " : "False ");
+      if (const auto* word = value.template get_if<std::string>()) text << *word << ' ';
+      if (const auto* integer = value.template get_if<std::int64_t>(); integer != nullptr && is_pointwise)
+        text << *integer << ' ';
+    });
+  });
+  return text.str();
+}
 
 // Finds the calls of functions that rules of the user keep, in a list of steps (1. to 4. above).
 class RecordedFunctions {
@@ -88,6 +110,7 @@ class RecordedFunctions {
     std::string target;
     std::size_t module_call = 0;    // number of the module call whose forward runs it
     std::vector<std::size_t> uses;  // the earlier steps whose results it takes
+    std::string constants;          // constants_of() its arguments
   };
   struct Call {
     const Place* place;

@@ -268,3 +268,28 @@ TEST_CASE("nothing is found where no function of the model is", "[recorded_calls
   }
   CHECK(fold(kRotate, {"f:6 forward:11", "f:7 forward:11", "-"}, "pkg.other.*").messages.empty());
 }
+
+TEST_CASE("calls that differ in constants are not calls of one function", "[recorded_calls]") {
+  const auto text = [](const std::string& scale) {
+    return R"(
+%x = placeholder[x]()
+%sin = call_function[aten.sin.default](%x)
+%mul = call_function[aten.mul.Tensor](%sin, 0.5)
+%sin_1 = call_function[aten.sin.default](%mul)
+%mul_1 = call_function[aten.mul.Tensor](%sin_1, )" +
+           scale + R"()
+%view = call_function[aten.view.default](%mul_1, [2])
+%output = output[output](%view)
+)";
+  };
+  const std::vector<std::string> stacks = {"f:6 forward:11", "f:7 forward:11", "f:6 forward:12",
+                                           "f:7 forward:12", "forward:13"};
+  const Folded equal = fold(text("0.5"), stacks);
+  CHECK(equal.messages.empty());
+  CHECK(equal.graph.find("%f_1 = call_function[pkg.rope.f](%f)") != std::string::npos);
+  const Folded differing = fold(text("3.0"), stacks);
+  REQUIRE(differing.messages.size() == 2);
+  CHECK(differing.messages[0].text().ends_with(
+      "is traced into: its calls differ in constants, which a recorded call does not have"));
+  CHECK(differing.graph == "\n" + print_graph(parse_graph(text("3.0"))));
+}
