@@ -155,14 +155,16 @@ struct Constant {
   // Strides and storage offset within the record, in elements.
   std::vector<std::int64_t> stride = {};
   std::int64_t storage_offset = 0;
-  // The class of a script object, which has neither dtype nor shape nor data; `object_index` is its position
-  // in the tuple of constants that `record` stores.
+  // The class of a script object, which has neither dtype nor shape nor data, or kTensorConstant for a tensor
+  // that bytes alone do not describe: a quantized or sparse one; `object_index` is its position in the tuple
+  // of constants that `record` stores.
   std::string object_type = {};
   std::int64_t object_index = 0;
   std::string content = {};             // like ParameterRecord::content; not in the JSON
   std::vector<StoredPart> stored = {};  // the tensors that this object holds
 };
 inline constexpr std::int64_t kMaxConstantElements = 1024;
+inline constexpr const char* kTensorConstant = "Tensor";
 
 // The source of the assumption that a guard states.
 enum class GuardReason {

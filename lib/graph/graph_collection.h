@@ -98,6 +98,9 @@ struct GraphCollection {
   std::vector<CustomCost> custom_costs;  // from these options; the last one with a name counts
   std::vector<ModuleRecord> modules;
   std::vector<ParameterRecord> parameters;
+  // The tensors in plain attributes of modules, by the place of their bytes, which may be that of a buffer.
+  // Not in the JSON.
+  std::vector<ParameterRecord> tensor_attributes;
   std::vector<std::string> unused_parameters;
   std::vector<ModuleGraph> graphs;
 };

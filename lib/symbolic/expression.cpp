@@ -96,6 +96,24 @@ Expression Expression::name(std::string name) {
 
 Expression Expression::variable(std::string name) { return {Kind::kVerbatim, std::move(name), {}}; }
 
+Expression Expression::keys_in_order(const Expression& dict, std::vector<Expression> keys) {
+  return comparison("==", call(name("list"), {dict}), sequence(Kind::kList, std::move(keys)));
+}
+
+Expression Expression::keys_in_any_order(const Expression& dict, std::vector<Expression> keys) {
+  const auto is_text = [](const Expression& key) { return key.kind() == Kind::kText; };
+  const auto is_number = [](const Expression& key) { return key.number().has_value(); };
+  if (keys.size() < 2) return keys_in_order(dict, std::move(keys));
+  if (std::ranges::all_of(keys, is_text)) {
+    std::ranges::sort(keys, {}, [](const Expression& key) { return key.name(); });
+  } else if (std::ranges::all_of(keys, is_number)) {
+    std::ranges::sort(keys, {}, [](const Expression& key) { return *key.number(); });
+  } else {
+    return keys_in_order(dict, std::move(keys));
+  }
+  return comparison("==", call(name("sorted"), {dict}), sequence(Kind::kList, std::move(keys)));
+}
+
 Expression Expression::negative(Expression value) {
   if (const SymInt* size = value.size()) {
     try {

@@ -57,6 +57,9 @@ class Expression {
   // `not`, as both x < nan and x >= nan are false.
   static Expression negation(Expression value);
   static Expression binary(std::string symbol, Expression left, Expression right);
+  // Returns the condition that a dict has these keys, in this order or, if they can be sorted, in any.
+  static Expression keys_in_order(const Expression& dict, std::vector<Expression> keys);
+  static Expression keys_in_any_order(const Expression& dict, std::vector<Expression> keys);
   // Returns the comparison; for two numbers, its result.
   static Expression comparison(std::string symbol, Expression left, Expression right);
   static Expression comparison(Relation relation, Expression left, Expression right);

@@ -431,7 +431,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Constant:
-    """A tensor, with its elements nested by shape or with their place in the file; or a script object, if `type` is set."""
+    """A tensor, with its elements nested by shape or with their place in the file; or a script object or another tensor (quantized, sparse), if `type` is set."""
 
     dtype: str | None = None
     shape: tuple[int, ...] | None = None

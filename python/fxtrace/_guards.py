@@ -1,9 +1,9 @@
 """Checks of a graph's guards before it runs.
 
 Guards are texts of an untrusted collection and are never run as Python. The evaluator implements a small part of the language on
-the inputs: arithmetic and comparisons, properties of tensors, and functions of the table of those that only compute. A guard on
-anything else (the state of the process) is not checked; conditions on parameters, modules or values in the graph are assertions
-in the graph instead.
+the inputs: arithmetic and comparisons, properties of tensors, functions of the table of those that only compute, and questions
+about the process (is torch.is_grad_enabled()?). A guard on anything else is not checked; conditions on parameters, modules or
+values in the graph are assertions in the graph instead.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import inspect
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -60,8 +60,22 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.IsNot: operator.is_not,
 }
 _BUILTINS: dict[str, Callable[..., Any]] = {
-    "abs": abs, "bool": bool, "float": float, "int": int, "len": len, "list": list, "max": max, "min": min, "tuple": tuple
+    "abs": abs, "bool": bool, "float": float, "int": int, "len": len, "list": list, "max": max, "min": min, "sorted": sorted, "tuple": tuple
 }  # fmt: skip
+# Questions about the process.
+_PROCESS: dict[str, Callable[[], bool]] = {
+    f"torch.{name}": getattr(torch, name)
+    for name in (
+        "is_grad_enabled",
+        "is_autocast_enabled",
+        "is_autocast_cpu_enabled",
+        "is_vulkan_available",
+        "_nnpack_available",
+        "_use_cudnn_rnn_flatten_weight",
+    )
+    if hasattr(torch, name)
+}
+_TYPES: dict[str, type] = {"bool": bool, "float": float, "int": int}  # of inputs that may have several
 _NUMBERS = (bool, int, float, complex, torch.SymInt, torch.SymFloat, torch.SymBool)
 _SEQUENCES = (list, tuple)
 
@@ -137,7 +151,7 @@ class GuardCheck:
             return
         args = tuple(list(arguments.values())[:count])
         given = pytree.tree_structure((args, {name: arguments[name] for name in names}))
-        if given != self._in_spec:
+        if _in_any_order(given) != _in_any_order(self._in_spec):
             raise StructureError(f"these inputs are nested in another way than the program's: expected {self._in_spec}, got {given}")
 
     def check(self, inputs: dict[str, Any]) -> None:
@@ -157,10 +171,23 @@ class GuardCheck:
         for guard, tree in self._guards:
             if not _holds(tree, values):
                 place = f" ({guard.source.file}:{guard.source.line})" if guard.source is not None else ""
+                if _asks_process(ast.walk(tree)):
+                    raise GuardError(
+                        f"the graph was traced for a process in which {guard.expr} holds{place}, and it does not hold now",
+                        ["run the graph in that state, or use graph_module(check=False) to run it without this check"],
+                    )
                 raise GuardError(
                     f"the graph was not traced for these inputs: {guard.expr}{place} does not hold",
                     ["trace again for these inputs, or use graph_module(check=False) to run the graph without this check"],
                 )
+
+
+def _in_any_order(spec: pytree.TreeSpec) -> Any:
+    """Return the structure without the order of the keys of dicts, as torch.export's own module compares it."""
+    if spec.is_leaf():
+        return None
+    context = set(spec.context) if spec.type is dict else spec.context
+    return spec.type, context, [_in_any_order(child) for child in spec.children()]
 
 
 def _leaves_of(graph: GraphData) -> dict[str, int]:
@@ -211,8 +238,12 @@ def _line(node: ast.expr) -> tuple[str | None, int, int]:
     raise _NotChecked
 
 
+def _asks_process(nodes: Iterable[ast.AST]) -> bool:
+    return any(isinstance(node, ast.Call) and _dotted(node.func) in _PROCESS for node in nodes)
+
+
 def _read(expr: str, names: set[str]) -> ast.expr | None:
-    """Parse a guard; return None if a name in it is unknown, or if no name in it is an input."""
+    """Parse a guard; return None if a name in it is unknown, or if it asks neither an input nor the process."""
     if len(expr) > _LONGEST:
         return None
     try:
@@ -222,14 +253,16 @@ def _read(expr: str, names: set[str]) -> ast.expr | None:
         return None
     bound = {node.target.id for node in nodes if isinstance(node, ast.NamedExpr)}
     used = {node.id for node in nodes if isinstance(node, ast.Name)} - bound
-    return tree if used & names and used <= names | {"torch", "math"} | _BUILTINS.keys() else None
+    is_asked = bool(used & names) or _asks_process(nodes)
+    return tree if is_asked and used <= names | {"torch", "math", "isinstance"} | _BUILTINS.keys() else None
 
 
 def _holds(tree: ast.expr, values: dict[str, Any]) -> bool:
     """Evaluate a guard; return true also if it cannot be evaluated."""
+    evaluator = _Evaluator(values)
     try:
         with torch.no_grad():
-            return bool(_Evaluator(values).value(tree))
+            return bool(evaluator.value(tree))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):
         return False  # an input of another type, or with fewer dimensions
     except (_NotChecked, RuntimeError, OverflowError, RecursionError, MemoryError):
@@ -240,6 +273,7 @@ class _Evaluator:
     def __init__(self, values: dict[str, Any]):
         self._values = values  # not copied: there may be hundreds of values, and as many guards
         self._bound: dict[str, Any] = {}
+        self._grad = torch.is_grad_enabled()  # before the guards run without gradients
 
     def value(self, node: ast.expr | None) -> Any:
         found = getattr(self, "_" + type(node).__name__.lower(), None)
@@ -334,6 +368,11 @@ class _Evaluator:
         return getattr(holder, node.attr)
 
     def _call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+            value, kind = node.args
+            if not isinstance(kind, ast.Name) or kind.id not in _TYPES:
+                raise _NotChecked
+            return isinstance(self.value(value), _TYPES[kind.id])
         function = self._function(node.func)
         if any(item.arg in (None, "out") for item in node.keywords):
             raise _NotChecked
@@ -348,6 +387,10 @@ class _Evaluator:
         path = _dotted(node)
         if path == "torch.device":
             return torch.device
+        if path == "torch.is_grad_enabled":
+            return lambda: self._grad
+        if path in _PROCESS:
+            return _PROCESS[path]
         if path is not None and path.startswith(("torch.", "math.")):
             return _known_function(path.removeprefix("torch.ops."))
         holder = self.value(node.value)

@@ -52,7 +52,7 @@ def has_forward(module: torch.jit.ScriptModule) -> bool:
 _HOLDER_CODE = """class Holder(Module):
   __parameters__ = []
   __buffers__ = []
-  def forward(self: __torch__.Holder) -> __torch__.{type}:
+  def forward(self: __torch__.Holder) -> {type}:
     return CONSTANTS.c{index}
 """
 _HOLDER_PICKLE = b"\x80\x02c__torch__\nHolder\n)\x81}b."
@@ -75,7 +75,8 @@ class Archive:
         return torch._C.PyTorchFileReader(self._file)
 
     def _object(self, index: int, type_name: str) -> Any:
-        """Return a script object, which TorchScript itself loads in a module that returns it."""
+        """Return a script object, or a quantized or sparse tensor, which TorchScript itself loads in a module that returns it."""
+        kind = type_name if type_name == "Tensor" else f"__torch__.{type_name}"
         reader = self._reader()
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w") as archive:
@@ -83,7 +84,7 @@ class Archive:
                 if record in ("version", "constants.pkl", "byteorder") or record.startswith("constants/"):
                     archive.writestr(f"holder/{record}", reader.get_record(record))
             archive.writestr("holder/data.pkl", _HOLDER_PICKLE)
-            archive.writestr("holder/code/__torch__.py", _HOLDER_CODE.format(type=type_name, index=index))
+            archive.writestr("holder/code/__torch__.py", _HOLDER_CODE.format(type=kind, index=index))
         buffer.seek(0)
         return _load(buffer, map_location="cpu")()
 

@@ -24,6 +24,7 @@
 #include "graph/analysis/input_sizes.h"
 #include "graph/analysis/text_form.h"
 #include "operators/operators.h"
+#include "passes/analysis/alias_regions.h"
 #include "passes/analysis/effects.h"
 #include "shapes/scalar_type.h"
 #include "support/error.h"
@@ -499,14 +500,22 @@ class Lowering {
         else
           body_.set(id, add_parameter(*parameter->second, !passing.contains(parameter->first)));
       } else if (const auto constant = constants.find(*node.target); constant != constants.end()) {
-        if (!constant->second->object_type.empty() && options_.quantized)
-          lower_packed(node, "CONSTANTS.c" + std::to_string(constant->second->object_index), "");
-        else if (!constant->second->object_type.empty())
-          body_.refuse(node, "a program cannot have objects of " + constant->second->object_type);
+        const Constant& held = *constant->second;
+        const bool may_be_packed = held.dtype.empty() || is_quantized_dtype(held.dtype);
+        if (!held.object_type.empty() && may_be_packed && options_.quantized)
+          lower_packed(node, "CONSTANTS.c" + std::to_string(held.object_index), "");
+        else if (held.object_type == kTensorConstant)
+          body_.refuse(node, may_be_packed ? "a program cannot have tensors of " + held.dtype
+                                           : "a program cannot have sparse tensors");
+        else if (!held.object_type.empty())
+          body_.refuse(node, "a program cannot have objects of " + held.object_type);
         else
-          lower_constant(node, *constant->second);
+          lower_constant(node, held);
       } else if (const auto tensor = model_.find_tensor(*node.target)) {
-        lower_constant(node, *tensor);
+        if (const auto other = find_written_partner(node); !other.empty())
+          body_.refuse(node, "it shares memory with " + other + ", to which forward writes");
+        else
+          lower_constant(node, *tensor);
       } else if (const Argument* value = find_attribute(*node.target)) {
         lower_state(node, *value);
       } else {
@@ -518,6 +527,23 @@ class Lowering {
       if (!used.contains(parameter.name) && problem_of(parameter).empty())
         add_parameter(parameter, !passing.contains(parameter.name));
     }
+  }
+
+  // Returns the name of another tensor of the model in whose memory the plain attribute is, and to which the
+  // graph writes, as a program would have two tensors; empty for most.
+  std::string find_written_partner(const Node& node) const {
+    Semantics semantics(collection_);
+    std::optional<AliasRegions> regions;
+    for (const NodeId id : source_.graph.order()) {
+      const Node& other = source_.graph.node(id);
+      if (other.op != Opcode::kGetAttr || *other.target == *node.target ||
+          semantics.memory_name(*other.target) != semantics.memory_name(*node.target)) {
+        continue;
+      }
+      if (!regions) regions.emplace(source_, semantics);
+      if (regions->is_written(id)) return *other.target;
+    }
+    return {};
   }
 
   // Returns the plain value of an attribute in the file; null if the module has no such attribute.

@@ -71,8 +71,8 @@ class ProgramGuards {
         if (!is_python || !spec.is_builtin) break;
         std::vector<Expression> keys;
         for (const Argument& key : spec.keys) keys.push_back(guard_expression(Graph(), key));
-        add(Expression::comparison("==", Expression::call(Expression::name("list"), {place}),
-                                   Expression::sequence(Expression::Kind::kList, std::move(keys))));
+        // torch.export's own module takes them in any order, as operations read values by their keys.
+        add(Expression::keys_in_any_order(place, std::move(keys)));
         break;
     }
     const bool has_python_parts = is_python && (spec.is_builtin || spec.names != nullptr);

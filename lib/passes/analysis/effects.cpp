@@ -103,10 +103,10 @@ void Semantics::find_overlaps(const GraphCollection& collection) {
     auto operator<=>(const Piece&) const = default;
   };
   std::vector<Piece> pieces;
-  for (const ParameterRecord& parameter : collection.parameters) {
+  const auto add = [&](const ParameterRecord& parameter) {
     const auto type = find_scalar_type(std::string_view(parameter.dtype));
     if (parameter.record.empty() || !type || std::ranges::find(parameter.shape, 0) != parameter.shape.end())
-      continue;
+      return;
     std::int64_t end = parameter.storage_offset;
     for (std::size_t i = 0; i < std::min(parameter.shape.size(), parameter.stride.size()); ++i) {
       std::int64_t steps = parameter.shape[i] - 1;
@@ -117,7 +117,9 @@ void Semantics::find_overlaps(const GraphCollection& collection) {
     std::int64_t begin = parameter.storage_offset;
     for (std::int64_t* place : {&begin, &end}) multiply_saturated(*place, item_size(*type));
     pieces.push_back({parameter.record, begin, end, &parameter.name});
-  }
+  };
+  std::ranges::for_each(collection.parameters, add);
+  std::ranges::for_each(collection.tensor_attributes, add);
   std::ranges::sort(pieces);
   const Piece* first = nullptr;
   std::int64_t end = 0;

@@ -83,7 +83,8 @@ class Semantics {
   // Returns the first name of a tied parameter, or the name itself.
   const std::string& first_name(const std::string& parameter) const;
   // Returns the same name for parameters and buffers that share memory: tied ones, and views of one storage
-  // that overlap.  A collection from JSON tells only which are tied.
+  // that overlap.  So do plain attributes that hold tensors.  A collection from JSON tells only which
+  // parameters and buffers are tied.
   const std::string& memory_name(const std::string& parameter) const;
   // Calls f(first name) for each parameter and buffer of the module and its submodules.
   void for_each_parameter(const std::string& module, const std::function<void(const std::string&)>& f) const;

@@ -222,6 +222,7 @@ class RecursiveTrace {
   Semantics& semantics() {
     if (!semantics_) {
       described_.parameters = program_.parameters();
+      described_.tensor_attributes = program_.tensor_attributes();
       for (std::uint32_t i = 0; i < facts_.size(); ++i) described_.modules.push_back(record_of(ModuleId{i}));
       for (std::uint32_t i = 0; i < facts_.size(); ++i)
         by_path_.emplace(described_.modules[i].path, ModuleId{i});
@@ -339,6 +340,7 @@ class RecursiveTrace {
     collection.model.method = method_;
     collection.model.producer_version = program_.producer_version();
     collection.parameters = program_.parameters();
+    collection.tensor_attributes = program_.tensor_attributes();
     collection.custom_costs = options_.custom_costs;
 
     GraphTracer::ModuleOutputs outputs;

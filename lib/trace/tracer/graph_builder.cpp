@@ -74,7 +74,8 @@ std::optional<NodeId> GraphBuilder::find_constant(const void* identity) const {
 NodeId GraphBuilder::constant(const void* identity, const std::function<Constant()>& make,
                               Shared<Scope> scope, Shared<std::optional<SourceLocation>> source) {
   Constant value = make();
-  const char* kind = value.object_type.empty() ? "_tensor_constant" : "_torchbind_obj";
+  const bool is_tensor = value.object_type.empty() || value.object_type == kTensorConstant;
+  const char* kind = is_tensor ? "_tensor_constant" : "_torchbind_obj";
   const std::string name = kind + std::to_string(result_.constants.size());
   Meta meta = meta_of(value);
   const NodeId id =

@@ -110,7 +110,9 @@ class GraphTracer {
   void note_state_write(NodeId copy);
   std::vector<StateWrite> take_state_writes() { return std::move(state_writes_); }
   // Notes calls that an option asks to keep and that could not be kept.
-  void cannot_keep(std::vector<Diagnostic> calls) { unkept_ = std::move(calls); }
+  void cannot_keep(const std::vector<Diagnostic>& calls) {
+    unkept_.insert(unkept_.end(), calls.begin(), calls.end());
+  }
   std::vector<Diagnostic> take_unkept() { return std::move(unkept_); }
   bool has_inputs() const { return has_inputs_; }  // placeholders of the graph itself
   // Sets the signature of an exported program.

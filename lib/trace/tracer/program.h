@@ -140,6 +140,8 @@ class Program {
   virtual const std::vector<ModuleInfo>& modules() const = 0;
   // Parameters and buffers in registration order.
   virtual const std::vector<ParameterRecord>& parameters() const = 0;
+  // See GraphCollection::tensor_attributes.
+  virtual std::vector<ParameterRecord> tensor_attributes() const { return {}; }
   virtual std::string kind() const = 0;              // "torchscript"
   virtual std::string producer_version() const = 0;  // version of the format: "3", "8.20"
 

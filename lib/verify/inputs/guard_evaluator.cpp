@@ -103,16 +103,18 @@ RunValue GuardEvaluator::call(const Expression& expression) const {
     add_arguments();
     return run(name, std::move(values));
   }
-  if ((name == "len" || name == "list") && expression.parts().size() == 2) {
+  if ((name == "len" || name == "list" || name == "sorted") && expression.parts().size() == 2) {
     const RunValue value = value_of(expression.parts()[1]);
     const bool is_dict = engine_.kind(value) == kFxtraceDict;
     if (name == "len" && (is_dict || engine_.kind(value) == kFxtraceTuple))
       return engine_.integer(static_cast<std::int64_t>(engine_.size(value)));
-    if (name == "list" && is_dict) {
+    if (name != "len" && is_dict) {
       std::vector<RunValue> keys;
       for (std::size_t i = 0; i < engine_.size(value); ++i) keys.push_back(engine_.key(value, i));
-      return engine_.list(keys);
+      const RunValue list = engine_.list(keys);
+      return name == "list" ? list : engine_.call("aten::sorted", std::nullopt, {{list}, {}});
     }
+    if (name == "sorted") throw Unknown();
   }
   if (name == "len" || name == "int" || name == "float" || name == "bool" || name == "list" ||
       name == "min" || name == "max" || name == "abs" || name == "any" || name == "all" || name == "sum") {

@@ -323,14 +323,19 @@ class ClassWriter {
     const std::size_t start = methods_.size();
     take_late_inputs();
     for (const InputGroup& group : groups_) take_apart(graph, group);
-    for (const Guard& guard : graph.guards) line("# Assumed: " + printable(guard.expr.text()));
+    const auto names = guard_names(graph);
+    for (const Guard& guard : graph.guards) {
+      const auto text = is_checked_in_forward(guard.expr) ? python_guard(guard.expr, names) : std::nullopt;
+      if (text) file_.helpers.insert("_assume");
+      line(text ? assumption(*text, guard) : "# Assumed: " + printable(guard.expr.text()));
+    }
     body(graph);
     if (methods_.size() == start) line("pass");
   }
 
-  // Writes check(), which raises if a guard over the inputs does not hold.  The names are those of forward.
-  void check(const ModuleGraph& graph) {
-    std::map<std::string, std::string> names, sizes;
+  // Returns the names of the inputs in forward, by their names in guards.
+  std::map<std::string, std::string> guard_names(const ModuleGraph& graph) const {
+    std::map<std::string, std::string> names;
     for (const NodeId id : graph.graph.order()) {
       const Node& node = graph.graph.node(id);
       if (node.op != Opcode::kPlaceholder) continue;
@@ -341,7 +346,13 @@ class ClassWriter {
       const auto* name = group.parts[0]->path[0].get_if<std::string>();
       if (name != nullptr && !group.is_whole()) names.try_emplace(*name, group.text);
     }
-    const InputSizes inputs(graph.graph);
+    return names;
+  }
+
+  // Writes check(), which raises if a guard over the inputs does not hold.  The names are those of forward.
+  void check(const ModuleGraph& graph) {
+    std::map<std::string, std::string> names = guard_names(graph), sizes;
+    const InputSizes inputs(graph);
     for (const auto& [symbol, source] : inputs.sources()) {
       if (!is_python_name(symbol) || names.contains(symbol)) continue;
       if (auto text = python_guard(inputs.value_of(source), names)) sizes.emplace(symbol, *std::move(text));
@@ -352,7 +363,7 @@ class ClassWriter {
     for (const Guard& guard : graph.guards) {
       const auto text = python_guard(guard.expr, names);
       if (!text) continue;
-      checks += "        _assume(" + *text + ", " + python_string(guard.expr.text()) + ")\n";
+      checks += "        " + assumption(*text, guard) + "\n";
       guard.expr.map_sizes([&](const SymInt& size) {
         for (std::string& symbol : size.symbols()) used.insert(std::move(symbol));
         return size;
@@ -367,6 +378,10 @@ class ClassWriter {
       if (used.contains(symbol)) line(symbol + " = " + size);
     }
     methods_ += checks;
+  }
+
+  static std::string assumption(const std::string& text, const Guard& guard) {
+    return "_assume(" + text + ", " + python_string(guard.expr.text()) + ")";
   }
 
   void line(const std::string& text) { methods_ += "        " + text + "\n"; }

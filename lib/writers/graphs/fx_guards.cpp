@@ -22,6 +22,26 @@ constexpr std::array<std::string_view, 9> kMethods{
 constexpr std::array<std::string_view, 7> kAttributes{"device", "dtype",         "is_cuda", "is_meta",
                                                       "ndim",   "requires_grad", "shape"};
 
+// Functions of torch that tell the state of the process.
+constexpr std::array<std::string_view, 6> kProcess{"_nnpack_available",       "_use_cudnn_rnn_flatten_weight",
+                                                   "is_autocast_cpu_enabled", "is_autocast_enabled",
+                                                   "is_grad_enabled",         "is_vulkan_available"};
+
+bool is_process_question(const Expression& value) {
+  constexpr std::string_view kTorch = "torch.";
+  if (value.kind() != ExpressionKind::kCall || value.parts().size() != 1) return false;
+  const std::string function = value.parts()[0].text();
+  return function.starts_with(kTorch) &&
+         std::ranges::find(kProcess, std::string_view(function).substr(kTorch.size())) != kProcess.end();
+}
+
+bool is_type_question(const Expression& value) {
+  constexpr std::array<std::string_view, 3> kTypes{"bool", "float", "int"};
+  return value.kind() == ExpressionKind::kCall && value.parts().size() == 3 &&
+         value.parts()[0].text() == "isinstance" &&
+         std::ranges::find(kTypes, value.parts()[2].text()) != kTypes.end();
+}
+
 // Writes one guard.  An expression that cannot be written sets `fails_`.
 class GuardText {
  public:
@@ -69,11 +89,15 @@ class GuardText {
   // Writes a method of a tensor; torch.device(...); len(...) and list(...) of an input with parts.
   std::string call(const Expression& value, int depth) {
     const Expression& function = value.parts()[0];
+    if (is_process_question(value)) return function.text() + "()";
+    if (is_type_question(value))
+      return "isinstance(" + print(value.parts()[1], depth + 1) + ", " + value.parts()[2].text() + ")";
     if (function.text() == "torch.device" && value.parts().size() == 2 &&
         value.parts()[1].kind() == ExpressionKind::kText) {
       return "torch.device(" + print(value.parts()[1], depth + 1) + ")";
     }
-    const bool is_of_parts = function.text() == "len" || function.text() == "list";
+    const bool is_of_parts =
+        function.text() == "len" || function.text() == "list" || function.text() == "sorted";
     if (is_of_parts && value.parts().size() == 2)
       return function.text() + "(" + print(value.parts()[1], depth + 1) + ")";
     if (function.kind() != ExpressionKind::kAttribute ||
@@ -154,6 +178,11 @@ class GuardText {
 std::optional<std::string> python_guard(const Expression& guard,
                                         const std::map<std::string, std::string>& names) {
   return GuardText(names).write(guard);
+}
+
+bool is_checked_in_forward(const Expression& guard) {
+  const Expression& question = guard.kind() == ExpressionKind::kNot ? guard.parts()[0] : guard;
+  return is_process_question(question) || is_type_question(question);
 }
 
 }  // namespace fxtrace

@@ -10,9 +10,13 @@
 namespace fxtrace {
 
 // Returns the guard as a Python expression, with its names (inputs and dimensions) replaced by those of the
-// source.  Returns nothing when it contains anything but inputs, dimensions, arithmetic, comparisons and
-// attributes of tensors, as guards of a collection are untrusted.
+// source.  Returns nothing when it contains anything but inputs, dimensions, arithmetic, comparisons,
+// attributes of tensors and questions about the process, as guards of a collection are untrusted.
 std::optional<std::string> python_guard(const Expression& guard,
                                         const std::map<std::string, std::string>& names);
+
+// Returns whether forward itself checks the guard: one about the process, or about the type of an input that
+// is fixed, which its value does not tell.
+bool is_checked_in_forward(const Expression& guard);
 
 }  // namespace fxtrace

@@ -174,11 +174,11 @@ def _constant(archive, record, dtype, shape, stride, offset):
 )py"},
     {"_constant_object", {"io", "zipfile"}, R"py(
 def _constant_object(archive, type_name, index):
-    """A script object of the archive's constants: TorchScript itself reads it, for a module that returns it."""
+    """A script object or a tensor of the archive's constants: TorchScript itself reads it, for a module that returns it."""
     code = f"""class Holder(Module):
   __parameters__ = []
   __buffers__ = []
-  def forward(self: __torch__.Holder) -> __torch__.{type_name}:
+  def forward(self: __torch__.Holder) -> {type_name if type_name == "Tensor" else "__torch__." + type_name}:
     return CONSTANTS.c{index}
 """
     buffer = io.BytesIO()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string_view>
 
 #include "operators/operators.h"
 #include "opinfo/traits.h"
@@ -123,6 +124,18 @@ void OperatorCalls::check_numbers(const FunctionSchema& schema, const Values& va
   }
 }
 
+namespace {
+
+// Returns whether the operator takes a dict by its keys, in whatever order they are.
+bool is_by_key(const FunctionSchema& schema) {
+  constexpr std::array<std::string_view, 9> kByKey{
+      "aten::__contains__", "aten::__getitem__", "aten::_set_item",  "aten::Delete", "aten::get",
+      "aten::len",          "aten::pop",         "aten::setdefault", "aten::clear"};
+  return std::ranges::find(kByKey, schema.name) != kByKey.end();
+}
+
+}  // namespace
+
 void OperatorCalls::run(const IrNode* node) {
   if (node->kind() == Symbol::kPrimTolist) {
     // tolist() has its result type from an annotation: it is computed for known elements, else recorded.
@@ -171,6 +184,8 @@ void OperatorCalls::run(const IrNode* node) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (schema->is_written(i)) strategy().note_write(values[i], node);
   }
+  if (!context_.key_orders.empty() && !is_by_key(*schema))
+    for (const Value& value : values) context_.note_key_order(value);
   if (is_structural(node, *schema, values)) return execute(node, std::move(values));
   bool all_plain = true;
   for (const Value& value : values) all_plain = context_.measure(value, node).is_plain && all_plain;

@@ -7,6 +7,7 @@
 #include "operators/target.h"
 #include "support/restore.h"
 #include "support/text/identifier.h"
+#include "torchscript/interpreter/code/container_uses.h"
 #include "torchscript/interpreter/code/hooks.h"
 #include "torchscript/interpreter/program/convert.h"
 #include "torchscript/interpreter/state/abstract.h"
@@ -114,6 +115,81 @@ Value GraphCalls::result_of(NodeId call, const TypePtr& type, AbstractCalls::Out
   return result;
 }
 
+namespace {
+
+// Adds the lists and dicts that the value is or holds, and values of the graph that may be such.
+void add_containers(const Value& value, Values& found) {
+  if (const Proxy* proxy = find_proxy(value)) {
+    if (proxy->static_type->kind() != TypeKind::kClass && may_hold_container(*proxy->static_type))
+      found.push_back(value);
+  } else if (value.is_dict()) {
+    found.push_back(value);
+    for (const auto& entry : value.to_dict().entries()) add_containers(entry.value, found);
+  } else if (value.is_list() || value.is_tuple()) {
+    if (value.is_list()) found.push_back(value);
+    for (const Value& item : value.items()) add_containers(item, found);
+  }
+}
+
+// Returns forward, and the hooks that run with it: hook(module, inputs), hook(module, inputs, output).
+std::vector<Function*> codes_of(const ClassType& type, Function& forward) {
+  std::vector<Function*> codes{&forward};
+  for (const auto& [name, hook] : type.forward_pre_hooks()) codes.push_back(hook);
+  for (const auto& [name, hook] : type.forward_hooks()) codes.push_back(hook);
+  return codes;
+}
+
+}  // namespace
+
+Values GraphCalls::find_lent(const std::vector<Function*>& functions, const Values& arguments) {
+  const auto may_share = [&](const std::vector<bool>& given) {
+    return std::ranges::any_of(functions, [&](Function* function) {
+      const bool is_hook = function != functions[0];
+      const ContainerUse use = container_use(context_.program.archive(), *function,
+                                             is_hook ? std::vector<bool>{false, true, true} : given);
+      return use.keeps || use.gives;
+    });
+  };
+  Values lent;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    Values containers;
+    add_containers(arguments[i], containers);
+    context_.budget.spend(containers.size());
+    std::vector<bool> given(arguments.size());
+    given[i] = true;
+    if (!containers.empty() && may_share(given))
+      lent.insert(lent.end(), containers.begin(), containers.end());
+  }
+  return lent;
+}
+
+// A node's arguments are what a list or dict holds when the call is made, and a module of the archive that is
+// called from Python gets a copy: neither sees what the other does to it later.
+void GraphCalls::check_lent(const std::string& callee, const Values& lent, const IrNode* node) {
+  const std::string what = callee + ", which stays one call, may change or keep a list or dict";
+  for (const Value& container : lent) {
+    const Proxy* proxy = recording_.find_recorded(container);
+    const bool is_held = proxy == nullptr
+                             ? context_.program.holds(container.identity())
+                             : tracer_.graph_of(proxy->ref).node(proxy->ref.node).op == Opcode::kGetAttr;
+    if (is_held) frames_.refuse(what + " that the model holds", node);
+    if (proxy == nullptr) {
+      if (makes_subgraphs()) subgraphs_.check_change(container, what, node);
+    } else if (&tracer_.graph_of(proxy->ref) != &tracer_.graph()) {
+      frames_.refuse(what + " inside an `if` or a loop that depends on an input", node);
+    }
+  }
+}
+
+void GraphCalls::give_away(const std::string& callee, const Values& lent) {
+  for (const Value& container : lent) {
+    frames_.give_away(container, "a list or dict that was passed to " + callee +
+                                     " is used again, and this call, which is one node, may have changed or "
+                                     "kept it");
+    context_.changes.add([this, container] { frames_.take_back(container); });
+  }
+}
+
 Value GraphCalls::call_forward(ModuleId module, Function& forward, Values arguments, const IrNode* node) {
   if (!tracer_.is_leaf(module)) {
     Value result;
@@ -125,17 +201,20 @@ Value GraphCalls::call_forward(ModuleId module, Function& forward, Values argume
   assignments_.check_leaf(module, node);
   const auto& schema = forward.schema();
   auto [args, kwargs] = recording_.call_arguments(forward, arguments, 1, node);
+  const ClassType& its_class = class_of(*context_.program.object(module));
+  const std::string& path = context_.program.modules()[module.index].path;
+  const Values lent = find_lent(codes_of(its_class, forward), arguments);
+  check_lent(path, lent, node);
   const TypePtr type = schema.results.empty() ? none_type() : schema.results[0];
   auto outcome = abstract_calls_.result_of(forward, arguments, context_.type_of(module));
   // Hooks may change forward's result.
-  if (context_.options.hooks == Hooks::kRun &&
-      !class_of(*context_.program.object(module)).forward_hooks().empty()) {
+  if (context_.options.hooks == Hooks::kRun && !its_class.forward_hooks().empty()) {
     outcome.result = AbstractValue{};
     if (outcome.cost) outcome.cost->unknown[context_.type_of(module)] = 1;
   }
   if (!context_.shapes && tracer_.has_failed(module)) abstract_calls_.run(forward, arguments);
   const std::size_t first = tracer_.graph().mark().ids;
-  const bool same = context_.program.does_as_forward(class_of(*context_.program.object(module)), forward);
+  const bool same = context_.program.does_as_forward(its_class, forward);
   const NodeId id =
       tracer_.call_leaf(module, std::move(args), std::move(kwargs), meta_of(type, outcome.result),
                         frames_.location(node), same ? "" : std::string(forward.name()));
@@ -144,6 +223,9 @@ Value GraphCalls::call_forward(ModuleId module, Function& forward, Values argume
   if (context_.shapes && !outcome.result.is_unknown())
     tracer_.module_gives(module, tensors_in(outcome.result));
   if (stacks_.are_kept()) stacks_.note_leaf(node, first);
+  give_away(path, lent);
+  if (may_hold_container(*type) && container_use(context_.program.archive(), forward, {true}).gives)
+    assignments_.note_owned(tracer_.ref(id), path);
   return result_of(id, type, std::move(outcome), arguments);
 }
 
@@ -247,6 +329,12 @@ Value GraphCalls::call_function(Function& function, const Values& values, const 
     // _canonical_mask(None, ...) is None.
     auto result = abstract_calls_.run(function, values);
     if (result && is_plain(result->value)) return std::move(result->value);
+  }
+  if (!find_lent({&function}, values).empty()) {
+    tracer_.cannot_keep(
+        {{"--wrap: {} is traced into: it may change, keep or give back a list or dict that it is given",
+          {name}}});
+    return code_.follow(function, values, node);
   }
   auto [args, kwargs] = recording_.call_arguments(function, values, 0, node);
   auto outcome = abstract_calls_.result_of(function, values, name);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "torchscript/interpreter/graph/subgraphs.h"
 #include "torchscript/interpreter/record/assignments.h"
 #include "torchscript/interpreter/record/recorded_stacks.h"
 #include "torchscript/interpreter/strategies/abstract_calls.h"
@@ -15,8 +16,12 @@ namespace fxtrace::interpreter {
 class GraphCalls : RecordingPart {
  public:
   GraphCalls(const RecordingPart& around, AbstractCalls& abstract_calls, Assignments& assignments,
-             RecordedStacks& stacks)
-      : RecordingPart(around), abstract_calls_(abstract_calls), assignments_(assignments), stacks_(stacks) {}
+             Subgraphs& subgraphs, RecordedStacks& stacks)
+      : RecordingPart(around),
+        abstract_calls_(abstract_calls),
+        assignments_(assignments),
+        subgraphs_(subgraphs),
+        stacks_(stacks) {}
 
   // See the functions of Strategy.
   bool make_object(const IrNode* node, const Values& values);
@@ -31,6 +36,13 @@ class GraphCalls : RecordingPart {
 
  private:
   Value call_forward(ModuleId module, Function& forward, Values arguments, const IrNode* node);
+  // Returns the lists and dicts among the arguments that the first function, or the hooks behind it, may
+  // change, keep or give back.
+  Values find_lent(const std::vector<Function*>& functions, const Values& arguments);
+  // Throws TraceFailure when the model, or the code around a branch or loop, holds one of them.
+  void check_lent(const std::string& callee, const Values& lent, const IrNode* node);
+  // Ends the use of these in the code that follows.
+  void give_away(const std::string& callee, const Values& lent);
   // Returns the result of a call that is one node.
   Value result_of(NodeId call, const TypePtr& type, AbstractCalls::Outcome outcome, const Values& arguments);
   // Follows the call of the module that is entered, and notes the nodes of its arguments and results by name.
@@ -45,6 +57,7 @@ class GraphCalls : RecordingPart {
 
   AbstractCalls& abstract_calls_;
   Assignments& assignments_;
+  Subgraphs& subgraphs_;
   RecordedStacks& stacks_;
   std::unordered_set<const IrNode*> open_calls_;  // calls of forward that a hook has begun
 };

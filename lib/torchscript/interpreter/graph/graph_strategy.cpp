@@ -84,7 +84,11 @@ Value GraphStrategy::attribute(const AttributePlace& place, const TypePtr& type,
     if (current.is_tensor()) return current;
     frames_.refuse("the value of attribute '" + name + "' is not known", node);
   }
-  const std::string target = (path->empty() ? "" : *path + ".") + part_of_name(name);
+  std::string target = (path->empty() ? "" : *path + ".") + part_of_name(name);
+  if (const auto& declared = class_of(*object).attributes()[slot];
+      current.is_tensor() && !declared.is_parameter && !declared.is_buffer) {
+    target = context_.program.first_name(current.to_tensor(), target);
+  }
   const bool is_unknown = is_live && current.is_tensor();
   TensorNames::Known shared = is_unknown ? nullptr : known_of_attribute(place);
   Meta known = meta_of(type);

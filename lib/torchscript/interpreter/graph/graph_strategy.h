@@ -24,7 +24,10 @@ class GraphStrategy final : public BasicStrategy {
   // Runs the root's method.
   Value run_root(Function& function, Values arguments);
   // To be called when the graph has its output.
-  void finish() { stacks_.fold(); }
+  void finish() {
+    assignments_.copy_changed_inputs();
+    stacks_.fold();
+  }
 
   const IrNode* run(const IrBlock& block, const IrNode* node) override;
   void note_write(const Value& value, const IrNode* node) override { assignments_.note_change(value, node); }
@@ -70,7 +73,7 @@ class GraphStrategy final : public BasicStrategy {
   Assignments assignments_{part_};
   Subgraphs subgraphs_{part_};
   GraphBranches branches_{part_, subgraphs_};
-  GraphCalls calls_{part_, abstract_calls_, assignments_, stacks_};
+  GraphCalls calls_{part_, abstract_calls_, assignments_, subgraphs_, stacks_};
   GraphLoops loops_{part_, subgraphs_};
   GraphOperators operators_{part_};
 };

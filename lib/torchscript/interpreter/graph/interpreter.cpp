@@ -76,6 +76,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   const Values open = context_.has_concrete ? open_values(inputs, schema, values) : Values();
   const TypePtr result_type = schema.results.empty() ? none_type() : schema.results[0];
   if (root_is_leaf) {
+    for (const Value& value : values) context_.note_key_order(value);
     auto [known, cost, inner] =
         strategy_.abstract_calls().result_of(function, values, context_.type_of(root));
     const Meta result_meta = meta_of(result_type, known);

@@ -29,6 +29,46 @@ const char* json_kind(const Argument& value) {
   return value.is<Argument::List>() ? "an array" : "an object";
 }
 
+// Returns whether JSON's value is one of the type itself, without a conversion.
+bool is_of_kind(const Argument& value, const Type& type) {
+  switch (type.kind()) {
+    case TypeKind::kNone:
+      return value.is<Argument::None>();
+    case TypeKind::kBool:
+      return value.is<bool>();
+    case TypeKind::kInt:
+      return value.is<std::int64_t>();
+    case TypeKind::kFloat:
+    case TypeKind::kComplex:
+      return find_float(value).has_value();
+    case TypeKind::kString:
+      return value.is<std::string>();
+    case TypeKind::kList:
+      return value.is<Argument::List>();
+    case TypeKind::kTuple:
+      return value.is<Argument::List>() &&
+             value.get_if<Argument::List>()->items.size() == type.as<TupleType>()->items().size();
+    case TypeKind::kDict:
+      return value.is<Argument::Dict>();
+    default:
+      return false;
+  }
+}
+
+// Returns the member of the union that takes the value, as torch.jit chooses one: that of its own kind, else
+// a float for an integer.  Null when there is none.
+TypePtr fitting_member(const Argument& value, const UnionType& either) {
+  for (const TypePtr& member : either.contained_types()) {
+    if (is_of_kind(value, *member)) return member;
+  }
+  for (const TypePtr& member : either.contained_types()) {
+    if (member->kind() == TypeKind::kFloat && value.is<std::int64_t>()) return member;
+    if (value.is<std::string>() && (member->kind() == TypeKind::kDevice || member->kind() == TypeKind::kEnum))
+      return member;
+  }
+  return nullptr;
+}
+
 // Concrete arguments are the model's own, never a submodule's.
 const TraceOptions& options_of(const Context& context) {
   static const TraceOptions nothing_concrete;
@@ -198,7 +238,9 @@ BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::D
     if (!decision.named) unasked_.insert(name);
     return add_entry(place, make_placeholder(place, formal.type, &formal, {}));
   }
-  const bool may_be_none = formal.type->kind() == TypeKind::kOptional;
+  const bool may_be_none =
+      formal.type->kind() == TypeKind::kOptional ||
+      (formal.type->kind() == TypeKind::kUnion && is_subtype(*none_type(), *formal.type));
   if (default_value == nullptr && !may_be_none) {
     fail(InputChoice::no_default(name));
   }
@@ -276,6 +318,12 @@ BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, co
       guard(Expression::comparison("is not", place.expr, Expression::none()), GuardReason::kConcrete);
     return bind_value(value, optional->element(), place);
   }
+  if (const auto* either = type->as<UnionType>()) {
+    const TypePtr member = fitting_member(value, *either);
+    if (member == nullptr) wrong();
+    guard_member(*member, *either, place);
+    return bind_value(value, member, place);
+  }
   const auto* integer = value.get_if<std::int64_t>();
   const std::optional<double> number = find_float(value);
   switch (type->kind()) {
@@ -332,6 +380,26 @@ BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, co
   }
 }
 
+// Guards the type of a number where the union has several: 2 == 2.0 in Python.
+void RootInputs::guard_member(const Type& member, const UnionType& either, const Place& place) {
+  const auto has = [&](TypeKind kind) {
+    return std::ranges::any_of(either.contained_types(),
+                               [&](const TypePtr& other) { return other->kind() == kind; });
+  };
+  const bool is_int = member.kind() == TypeKind::kInt;
+  const char* name = is_int                              ? "int"
+                     : member.kind() == TypeKind::kBool  ? "bool"
+                     : member.kind() == TypeKind::kFloat ? "float"
+                                                         : nullptr;
+  if (name == nullptr) return;
+  const auto is_instance = [&](const char* of) {
+    return Expression::call(Expression::name("isinstance"), {place.expr, Expression::variable(of)});
+  };
+  guard(is_instance(name), GuardReason::kConcrete);
+  if (is_int && has(TypeKind::kBool))
+    guard(Expression::negation(is_instance("bool")), GuardReason::kConcrete);
+}
+
 BoundInput RootInputs::bind_list(const Argument::List& list, const TypePtr& type, const Place& place) {
   const auto& element = type->as<ListType>()->element();
   auto values = make_counted<ListValue>(element);
@@ -366,12 +434,15 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const TypePtr& type
       fail("keys of '" + expr + "' are " + type_name(*dict_type.key()) + ", which JSON cannot express");
     }
   }
-  // The guard states the order of the keys as well, which code that iterates over the dict sees.
   std::vector<Expression> key_literals;
   for (const Value& key : keys) key_literals.push_back(literal(key));
-  guard(Expression::comparison("==", Expression::call(Expression::name("list"), {place.expr}),
-                               Expression::sequence(Expression::Kind::kList, key_literals)),
-        GuardReason::kConcrete);
+  const Expression order = Expression::keys_in_order(place.expr, key_literals);
+  if (keys.size() < 2) {
+    guard(order, GuardReason::kConcrete);
+  } else {  // code that iterates over the dict sees the order of the keys as well
+    guard(Expression::keys_in_any_order(place.expr, key_literals), GuardReason::kConcrete);
+    context_.key_orders.emplace(Value(values).identity(), order);
+  }
   const std::size_t first = entries_.size();
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::string& text = *dict.items[i].key.get_if<std::string>();

@@ -71,6 +71,7 @@ class RootInputs {
   BoundInput bind_input(const FunctionArgument& formal, InputChoice::Decision decision);
   BoundInput present(const TypePtr& type, const Place& place);
   BoundInput bind_value(const Argument& value, const TypePtr& type, const Place& place);
+  void guard_member(const Type& member, const UnionType& either, const Place& place);
   BoundInput bind_list(const Argument::List& list, const TypePtr& type, const Place& place);
   BoundInput bind_dict(const Argument::Dict& dict, const TypePtr& type, const Place& place);
   BoundInput bind_tuple(const Argument& value, const TypePtr& type, const Place& place);

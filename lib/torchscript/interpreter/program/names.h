@@ -56,6 +56,7 @@ using torchscript::TupleType;
 using torchscript::Type;
 using torchscript::TypeKind;
 using torchscript::TypePtr;
+using torchscript::UnionType;
 using torchscript::Value;
 
 // Returns the class of an object.

@@ -19,7 +19,9 @@ constexpr std::size_t kMaxPlain = 4096;  // the most values of one attribute tha
 
 class Finder {
  public:
-  explicit Finder(const std::function<bool(const ObjectValue*)>& has_state) : has_state_(has_state) {}
+  Finder(const std::function<bool(const ObjectValue*)>& has_state,
+         const std::function<bool(const ClassType&)>& keeps_state)
+      : has_state_(has_state), keeps_state_(keeps_state) {}
 
   // The content of a module, numbered: equal modules have the same number.
   struct Content {
@@ -64,13 +66,29 @@ class Finder {
       if (content.has_tensors && content.can_be_same) groups[content.number].push_back(object);
     }
     for (const auto& [number, objects] : groups) {
-      if (objects.size() > 1) add_group(objects);
+      if (objects.size() > 1 && std::ranges::none_of(objects, [&](const ModuleObject& object) {
+            return may_differ_later(*object);
+          })) {
+        add_group(objects);
+      }
     }
     for (const ModuleObject& object : order_) add_children(*object, *same_.first_of(object));
     return std::move(same_);
   }
 
  private:
+  bool may_differ_later(const ObjectValue& object) {
+    const auto [known, is_new] = differ_later_.try_emplace(&object, false);
+    if (!is_new) return known->second;
+    bool differs = keeps_state_(class_of(object));
+    for (std::size_t i = 0; i < object.slots.size() && !differs; ++i) {
+      const Value& value = object.slots[i];
+      differs =
+          value.is_object() && value.to_object().type->is_module() && may_differ_later(value.to_object());
+    }
+    return differ_later_[&object] = differs;
+  }
+
   static void add_value(std::string& text, const Value& value) {
     const Extent extent = extent_of(value);
     const bool is_small = extent.size <= kMaxPlain;
@@ -139,7 +157,9 @@ class Finder {
   }
 
   const std::function<bool(const ObjectValue*)>& has_state_;
+  const std::function<bool(const ClassType&)>& keeps_state_;
   std::vector<ModuleObject> order_;
+  std::unordered_map<const ObjectValue*, bool> differ_later_;
   std::unordered_map<const ObjectValue*, Content> contents_;
   std::unordered_map<std::string, std::size_t> numbers_;
   SameModules same_;
@@ -181,8 +201,9 @@ std::string SameModules::name_of(const ObjectValue* object) const {
 }
 
 SameModules find_same_modules(const ModuleObject& root,
-                              const std::function<bool(const ObjectValue*)>& has_state) {
-  Finder finder(has_state);
+                              const std::function<bool(const ObjectValue*)>& has_state,
+                              const std::function<bool(const ClassType&)>& keeps_state) {
+  Finder finder(has_state, keeps_state);
   finder.look_at(root);
   return finder.same();
 }

@@ -35,8 +35,11 @@ struct SameModules {
 // torch.jit.trace gives the code to the last name alone.  The first that has code stands for all; one without
 // code that may be a name of several modules with code is none of theirs.  Modules without any tensor, even
 // below, are only the same where modules around them are, as two ReLUs look the same as a shared one.
-// `has_state` returns whether an object's attributes are not filled in yet, and cannot be compared.
+// Modules that keep plain state of their own are never the same: the archive has it once for each name.
+// `has_state` returns whether an object's attributes are not filled in yet, and cannot be compared;
+// `keeps_state` whether the code of its class gives one other values, and is asked of equal modules alone.
 SameModules find_same_modules(const ModuleObject& root,
-                              const std::function<bool(const ObjectValue*)>& has_state);
+                              const std::function<bool(const ObjectValue*)>& has_state,
+                              const std::function<bool(const ClassType&)>& keeps_state);
 
 }  // namespace fxtrace::interpreter

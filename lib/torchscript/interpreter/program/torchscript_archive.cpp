@@ -284,6 +284,13 @@ Constant TorchScriptArchive::constant(const TensorValue& tensor) const {
   const bool is_dense = tensor.layout == TensorLayout::kStrided && !is_quantized(tensor.dtype);
   if (is_dense) result.data = elements(tensor, kMaxConstantElements);
   result.content = content_key(tensor);
+  // Bytes alone do not tell what another tensor is: among the constants of the code it has a place.
+  for (std::size_t i = 0; !is_dense && i < constants_.size(); ++i) {
+    if (!constants_[i].is_tensor() || &constants_[i].to_tensor() != &tensor) continue;
+    result.record = "constants.pkl";
+    result.object_type = kTensorConstant;
+    result.object_index = static_cast<std::int64_t>(i);
+  }
   return result;
 }
 

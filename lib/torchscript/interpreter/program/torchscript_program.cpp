@@ -9,6 +9,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/shell_word.h"
 #include "support/text/words.h"
+#include "torchscript/interpreter/code/container_uses.h"
 #include "torchscript/interpreter/code/input_guesses.h"
 #include "torchscript/interpreter/code/module_calls.h"
 #include "torchscript/interpreter/code/same_code.h"
@@ -66,7 +67,8 @@ std::string TorchScriptProgram::producer_version() const {
 void TorchScriptProgram::read_modules() {
   const ModuleObject root = archive_->module();
   same_modules_ = find_same_modules(
-      root, [](const ObjectValue* object) { return TorchScriptArchive::find_state(object) != nullptr; });
+      root, [](const ObjectValue* object) { return TorchScriptArchive::find_state(object) != nullptr; },
+      [this](const ClassType& type) { return keeps_state(type); });
   read_module(root, "", std::nullopt);
   for (const auto& [object, first] : same_modules_.first) {
     const auto known = module_ids_.find(first.get());
@@ -156,7 +158,7 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
     const Value& value = object->slots[i];
     if (value.is_tensor()) {
       const bool parameter = type.attributes()[i].is_parameter;
-      if (!parameter && !type.attributes()[i].is_buffer) continue;
+      const bool is_plain = !parameter && !type.attributes()[i].is_buffer;
       const TensorValue& tensor = value.to_tensor();
       ParameterRecord record;
       count_names(prefix.size() + name.size() + tensor.sizes.size() * sizeof(std::int64_t));
@@ -164,13 +166,18 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
       record.kind = parameter ? ParameterKind::kParameter : ParameterKind::kBuffer;
       record.shape.assign(tensor.sizes.begin(), tensor.sizes.end());
       record.dtype = dtype_name(tensor.dtype);
-      record.device = archive_->saved_device(tensor);
-      record.content = archive_->content_key(tensor);
+      record.requires_grad = tensor.requires_grad;
       Constant stored = archive_->stored(tensor);
       record.record = std::move(stored.record);
       record.stride = std::move(stored.stride);
       record.storage_offset = stored.storage_offset;
-      record.requires_grad = tensor.requires_grad;
+      if (is_plain) {
+        attributes_.emplace(tensor_identity(tensor), tensor_attributes_.size());
+        tensor_attributes_.push_back(std::move(record));
+        continue;
+      }
+      record.device = archive_->saved_device(tensor);
+      record.content = archive_->content_key(tensor);
       const auto [first, fresh] =
           tensors_.emplace(tensor_identity(tensor) + (parameter ? "p" : "b"), parameters_.size());
       if (!fresh) record.alias_of = parameters_[first->second].name;
@@ -431,6 +438,13 @@ const ParameterRecord* TorchScriptProgram::find_parameter(const TensorValue& ten
   return nullptr;
 }
 
+const std::string& TorchScriptProgram::first_name(const TensorValue& tensor, const std::string& own) const {
+  const ParameterRecord* first = find_parameter(tensor);
+  if (const auto it = attributes_.find(tensor_identity(tensor)); first == nullptr && it != attributes_.end())
+    first = &tensor_attributes_[it->second];
+  return first != nullptr && first->requires_grad == tensor.requires_grad ? first->name : own;
+}
+
 namespace {
 
 // Returns the node that gets the list or dict that the operator changes in place from an attribute; null when
@@ -443,6 +457,19 @@ const IrNode* find_changed_attribute(const IrNode& node, std::size_t input) {
     made = made->input(0)->node();
   }
   return made;
+}
+
+// Returns whether the node sets an attribute to the tensor that it has, as `self.n += 1` does after it has
+// written in place.
+bool is_set_to_itself(const IrNode& access) {
+  if (access.kind() != Symbol::kPrimSetAttr) return false;
+  const IrNode* made = access.input(1)->node();
+  const auto* op = made->operator_schema();
+  if (op == nullptr || !op->is_written(0) || access.input(1)->type()->kind() != TypeKind::kTensor)
+    return false;
+  const IrNode* read = made->input(0)->node();
+  return read->kind() == Symbol::kPrimGetAttr && read->text() == access.text() &&
+         read->input(0) == access.input(0);
 }
 
 }  // namespace
@@ -465,8 +492,10 @@ void TorchScriptProgram::find_set_attributes(const ClassType& type,
                                              const std::unordered_set<std::string>& called) const {
   if (!searched_types_.insert(&type).second) return;
   const auto add = [&](const IrNode& access) {
-    if (const auto* holder = access.input(0)->type()->as<ClassType>())
-      set_attributes_[holder][access.text()].insert(&type);
+    const auto* holder = access.input(0)->type()->as<ClassType>();
+    if (holder == nullptr) return;
+    set_attributes_[holder][access.text()].insert(&type);
+    if (!is_set_to_itself(access)) with_state_.insert(holder);
   };
   const std::function<void(const IrBlock&)> look = [&](const IrBlock& block) {
     for (const auto* node : block.nodes()) {
@@ -494,22 +523,42 @@ void TorchScriptProgram::find_set_attributes(const ClassType& type,
   for (const auto& [name, hook] : type.forward_hooks()) look_into(*hook);
 }
 
-bool TorchScriptProgram::is_set_by_code(const ClassType& type, const std::string& attribute) const {
-  if (searched_types_.empty()) {
-    std::unordered_set<const ClassType*> seen;
-    std::unordered_set<std::string> called;
-    for (const auto& object : objects_) {
-      const ClassType& holder = class_of(*object);
-      if (!seen.insert(&holder).second) continue;
-      for (auto* method : holder.methods())
-        if (method->name() != kSetState) add_called(*method, called);
-      for (const auto& [name, hook] : holder.forward_pre_hooks()) add_called(*hook, called);
-      for (const auto& [name, hook] : holder.forward_hooks()) add_called(*hook, called);
+void TorchScriptProgram::search_code() const {
+  if (!searched_types_.empty()) return;
+  std::unordered_set<const ClassType*> classes;
+  std::vector<const ClassType*> in_order;
+  std::unordered_set<const ObjectValue*> seen;
+  std::vector<ModuleObject> pending{archive_->module()};
+  while (!pending.empty()) {
+    const ModuleObject object = std::move(pending.back());
+    pending.pop_back();
+    if (!seen.insert(object.get()).second) continue;
+    if (classes.insert(&class_of(*object)).second) in_order.push_back(&class_of(*object));
+    for (const Value& value : object->slots) {
+      if (value.is_object() && value.to_object().type->is_module()) pending.emplace_back(&value.to_object());
     }
-    for (const auto& object : objects_) find_set_attributes(class_of(*object), called);
   }
+  std::unordered_set<std::string> called;
+  for (const ClassType* type : in_order) {
+    for (auto* method : type->methods())
+      if (method->name() != kSetState) add_called(*method, called);
+    for (const auto& [name, hook] : type->forward_pre_hooks()) add_called(*hook, called);
+    for (const auto& [name, hook] : type->forward_hooks()) add_called(*hook, called);
+  }
+  for (const ClassType* type : in_order) find_set_attributes(*type, called);
+}
+
+bool TorchScriptProgram::is_set_by_code(const ClassType& type, const std::string& attribute) const {
+  search_code();
   const auto it = set_attributes_.find(&type);
   return it != set_attributes_.end() && it->second.contains(attribute);
+}
+
+bool TorchScriptProgram::keeps_state(const ClassType& type) const {
+  search_code();
+  if (with_state_.contains(&type)) return true;
+  Function* forward = find_forward(type);  // may hand a list of its own to what changes it
+  return forward != nullptr && container_use(*archive_, *forward, {true}).keeps;
 }
 
 bool TorchScriptProgram::is_set_inside(ModuleId module, const ClassType& type,

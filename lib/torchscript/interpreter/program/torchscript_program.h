@@ -30,6 +30,7 @@ class TorchScriptProgram : public fxtrace::Program {
 
   const std::vector<ModuleInfo>& modules() const override { return modules_; }
   const std::vector<ParameterRecord>& parameters() const override { return parameters_; }
+  std::vector<ParameterRecord> tensor_attributes() const override { return tensor_attributes_; }
   std::string kind() const override { return "torchscript"; }
   std::string producer_version() const override;
   std::string producer() const override { return {}; }  // not in the archive
@@ -59,6 +60,9 @@ class TorchScriptProgram : public fxtrace::Program {
   const std::string* find_path(const ObjectValue* object) const;
   // Returns the parameter or buffer that the tensor is, under its first name; null for other tensors.
   const ParameterRecord* find_parameter(const TensorValue& tensor) const;
+  // Returns the name under which a graph reads the tensor in a plain attribute: that of a parameter, a buffer
+  // or an earlier attribute that is the same tensor, else its own.
+  const std::string& first_name(const TensorValue& tensor, const std::string& own) const;
   // Returns whether any code of the archive sets this attribute.
   bool is_set_by_code(const ClassType& type, const std::string& attribute) const;
   // Returns whether the code of that module, or of one inside of it, sets this attribute.
@@ -92,6 +96,9 @@ class TorchScriptProgram : public fxtrace::Program {
   void add_packed(const MadeObjects& made);
   const Value* find_attribute(const std::string& name) const;  // null when there is none
   void add_called(const Function& function, std::unordered_set<std::string>& names) const;
+  // Returns whether the code gives attributes of the class other values, or changes lists and dicts in them.
+  bool keeps_state(const ClassType& type) const;
+  void search_code() const;  // fills the sets below, of the classes of all modules
   void find_set_attributes(const ClassType& type, const std::unordered_set<std::string>& called) const;
   std::optional<SourceLocation> near(const IrNode& node, const std::string& function) const;
   // The values of the modules in the file.
@@ -106,6 +113,7 @@ class TorchScriptProgram : public fxtrace::Program {
   std::unique_ptr<TorchScriptArchive> archive_;
   std::vector<ModuleInfo> modules_;
   std::vector<ParameterRecord> parameters_;
+  std::vector<ParameterRecord> tensor_attributes_;
   std::vector<Ref<ObjectValue>> objects_;  // by module
   std::vector<const ObjectValue*> named_;  // by module: the object that the archive has under its first name
   SameModules same_modules_;
@@ -113,13 +121,15 @@ class TorchScriptProgram : public fxtrace::Program {
   std::unordered_map<const ObjectValue*, std::string> paths_;
   std::vector<Ref<ObjectValue>> script_objects_;  // attributes of modules, each once
   MadeObjects made_;
-  std::size_t name_bytes_ = 0;                            // of all these names, types, shapes and values
-  std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
+  std::size_t name_bytes_ = 0;                               // of all these names, types, shapes and values
+  std::unordered_map<std::string, std::size_t> tensors_;     // identity of a tensor -> first parameter
+  std::unordered_map<std::string, std::size_t> attributes_;  // the same of tensor_attributes_
 
   // Facts about the code, computed on first use.
   // Classes that set an attribute, by the class that has it.
   using Setters = std::unordered_map<std::string, std::unordered_set<const ClassType*>>;
   mutable std::unordered_map<const ClassType*, Setters> set_attributes_;
+  mutable std::unordered_set<const ClassType*> with_state_;  // an attribute of theirs gets another value
   mutable std::optional<Content> content_;
   mutable std::unordered_set<const ClassType*> searched_types_;
   mutable std::unordered_map<const IrNode*, Shared<std::optional<SourceLocation>>> locations_;

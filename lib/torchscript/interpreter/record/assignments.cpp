@@ -95,16 +95,17 @@ void Assignments::set(const AttributePlace& place, const Value& value, const IrN
   if (is_new) {
     const auto module = context_.program.find_module(object.get());
     if (!module) frames_.refuse("attribute '" + name + "' of an object that a module holds is set", node);
-    if (context_.program.object(*module) != object) {
+    const Type& type = *class_of(*object).attributes()[slot].type;
+    Entry entry{
+        object, slot, target_of(*module, name), *module, frames_.location(node), may_hold_tensor(type)};
+    if (entry.is_tensor && is_itself(entry, before, value)) {  // self.state += x
+      after = before;
+    } else if (context_.program.object(*module) != object) {
       frames_.refuse("attribute '" + name +
                          "' is set, and the file does not tell whether its module is also " +
                          context_.program.modules()[module->index].path,
                      node);
-    }
-    const Type& type = *class_of(*object).attributes()[slot].type;
-    Entry entry{
-        object, slot, target_of(*module, name), *module, frames_.location(node), may_hold_tensor(type)};
-    if (entry.is_tensor) {
+    } else if (entry.is_tensor) {
       after = write(entry, before, value, node);
     } else {
       check_plain(value, type, entry.target, node);
@@ -134,7 +135,9 @@ bool Assignments::is_itself(const Entry& entry, const Value& before, const Value
   if (proxy == nullptr || !before.is_tensor() || proxy->ref.graph != kRootGraph) return value.is(before);
   const Graph& graph = tracer_.graph_of(proxy->ref);
   const Node& node = graph.node(origin(graph, proxy->ref.node));
-  return node.op == Opcode::kGetAttr && *node.target == entry.target;
+  if (node.op != Opcode::kGetAttr) return false;
+  return *node.target == entry.target ||
+         *node.target == context_.program.first_name(before.to_tensor(), entry.target);
 }
 
 Value Assignments::write(const Entry& entry, const Value& before, const Value& value, const IrNode* node) {
@@ -144,8 +147,6 @@ Value Assignments::write(const Entry& entry, const Value& before, const Value& v
                        ": only a tensor in the place of a tensor can be assigned in a graph",
                    node);
   }
-  // self.state += x
-  if (is_itself(entry, before, value)) return before;
   const ClassType& type = class_of(*entry.object);
   if (is_set_by_leaf(entry.module, type, type.attributes()[entry.slot].name))
     frames_.refuse("'" + target + "' is set, and the leaf that holds it sets it too", node);
@@ -209,7 +210,10 @@ void Assignments::check_form(const TensorValue& own, const Value& value, const s
 // gives the attribute's own.
 void Assignments::note_change(const Value& container, const IrNode* node) {
   if (const Proxy* proxy = recording_.find_recorded(container)) {
-    const Node& made = tracer_.graph_of(proxy->ref).node(proxy->ref.node);
+    const Graph& graph = tracer_.graph_of(proxy->ref);
+    const Node& made = graph.node(proxy->ref.node);
+    const TypeKind kind = proxy->static_type->kind();
+    if (kind == TypeKind::kList || kind == TypeKind::kDict) note_change_of(*proxy, node);
     if (made.op != Opcode::kGetAttr || made.meta->kind() == ValueKind::kTensor) return;
     for (const Entry& entry : context_.assigned.entries()) {
       if (entry.target == *made.target) refuse_change(entry.target, node);
@@ -225,6 +229,49 @@ void Assignments::note_change(const Value& container, const IrNode* node) {
   context_.assigned.note_read(*holder);  // its value in the file was taken
   open(*holder);
   frames_.refuse("a list or dict that the model holds is changed in place", node);
+}
+
+void Assignments::note_owned(const NodeRef& call, const std::string& path) {
+  owned_.emplace_back(call, path);
+  context_.changes.add([this] { owned_.pop_back(); });
+}
+
+void Assignments::note_change_of(const Proxy& container, const IrNode* node) {
+  const Graph& graph = tracer_.graph_of(container.ref);
+  NodeRef whole = container.ref;
+  while (*graph.node(whole.node).target == "operator.getitem") {
+    const NodeId* from = graph.node(whole.node).args[0].get_if<NodeId>();
+    if (from == nullptr) break;
+    whole.node = *from;
+  }
+  for (const auto& [call, path] : owned_) {
+    if (call == whole)
+      frames_.refuse("a list or dict that " + path + ", which stays one call, keeps is changed", node);
+  }
+  if (graph.node(whole.node).op != Opcode::kPlaceholder || whole.graph != kRootGraph) return;
+  if (whole != container.ref)
+    frames_.refuse("a list or dict inside of the input '" + *graph.node(whole.node).target + "' is changed",
+                   node);
+  if (std::ranges::find(changed_inputs_, whole.node, &ChangedInput::placeholder) != changed_inputs_.end())
+    return;
+  changed_inputs_.push_back({whole.node, container.static_type->kind() == TypeKind::kDict});
+  context_.changes.add([this] { changed_inputs_.pop_back(); });
+}
+
+void Assignments::copy_changed_inputs() {
+  Graph& graph = tracer_.finished_graph();
+  NodeId behind = graph.first();
+  while (graph.node(behind).op == Opcode::kPlaceholder) behind = graph.next(behind);
+  for (const auto& [placeholder, is_dict] : changed_inputs_) {
+    Graph::NodeSpec spec;
+    spec.op = Opcode::kCallFunction;
+    spec.target = is_dict ? "builtins.dict" : "builtins.list";
+    spec.args = {placeholder};
+    spec.scope = graph.node(placeholder).scope;
+    spec.meta = graph.node(placeholder).meta;
+    const NodeId copy = graph.insert_before(behind, std::move(spec));
+    graph.replace_all_uses(placeholder, copy, [&](NodeId user) { return user != copy; });
+  }
 }
 
 void Assignments::refuse_change(const std::string& target, const IrNode* node) const {

@@ -104,6 +104,7 @@ bool Recording::is_default(const torchscript::Constant& literal, const Value& va
 
 Argument Recording::argument(const Value& value, const IrNode* node, NumberMeaning meaning) {
   context_.measure(value, node);
+  context_.note_key_order(value);
   return argument_part(value, node, meaning);
 }
 
@@ -120,6 +121,7 @@ Argument Recording::number_of_attribute(const Proxy& attribute, const IrNode* no
 Argument Recording::argument_part(const Value& value, const IrNode* node, NumberMeaning meaning) {
   context_.budget.spend(kUnitsOfArgument);
   if (const Proxy* proxy = find_proxy(value)) {
+    if (const std::string* why = context_.frames.why_given_away(*proxy)) context_.frames.refuse(*why, node);
     if (!proxy->ref.valid()) {
       context_.frames.refuse("a value is used that only __setstate__ would compute", node);
     }
@@ -146,7 +148,7 @@ Argument Recording::argument_part(const Value& value, const IrNode* node, Number
     return tracer.constant(
         &tensor, [&] { return context_.program.archive().constant(tensor); }, context_.frames.location(node));
   }
-  if (const Value* made = context_.frames.find_replacement(value)) return tracer.use(find_proxy(*made)->ref);
+  if (const Value* made = context_.frames.find_replacement(value)) return argument_part(*made, node, meaning);
   if (value.is_list()) {
     Argument::List list;
     for (const auto& item : value.items()) list.items.push_back(argument_part(item, node, meaning));

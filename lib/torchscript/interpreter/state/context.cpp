@@ -69,6 +69,21 @@ void Context::report_invalid(const IrNode* node, const std::string& what, const 
   findings->report_invalid(module, node, text + ": " + error);
 }
 
+void Context::note_key_order(const Value& value) {
+  if (key_orders.empty()) return;
+  if (const auto found = key_orders.find(value.identity()); value.is_dict() && found != key_orders.end()) {
+    const Expression order = found->second;
+    key_orders.erase(found);
+    changes.add([this, key = value.identity(), order] { key_orders.emplace(key, order); });
+    recorder->guard(order, std::nullopt, GuardReason::kConcrete);
+  }
+  if (value.is_dict()) {
+    for (const auto& entry : value.to_dict().entries()) note_key_order(entry.value);
+  } else if (value.is_list() || value.is_tuple()) {
+    for (const Value& item : value.items()) note_key_order(item);
+  }
+}
+
 Checkpoint Context::checkpoint() {
   const Journal::Mark now = changes.mark();
   return {now, frames.size(), changes.begin_stretch(now), steps, switches, recorder->state()};

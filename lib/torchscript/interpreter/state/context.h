@@ -2,6 +2,7 @@
 // of the code.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -88,6 +89,8 @@ struct Context {
   void back_to(Checkpoint before);
   // Goes on with the stretch around the part since the checkpoint.
   void keep(const Checkpoint& before) { changes.begin_stretch(before.stretch); }
+  // Notes that the order of keys of these values may decide something.
+  void note_key_order(const Value& value);
   // Notes the dimensions whose ranges were used since the last call; take_ranges() returns all that were
   // noted.
   void note_ranges() { ranges.merge(dimensions.take_relied()); }
@@ -119,6 +122,8 @@ struct Context {
   ShapeEnv dimensions;
   std::set<std::string> ranges;  // dimensions; see note_ranges()
   TensorNames names;
+  // Guards on the order of the keys of dicts among the inputs, by the dict: until something asks for it.
+  std::map<const void*, Expression> key_orders;
 };
 
 }  // namespace fxtrace::interpreter

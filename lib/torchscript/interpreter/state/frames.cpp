@@ -52,6 +52,27 @@ const Value* Frames::find_replacement(const Value& container) const {
   return found == made_.end() ? nullptr : &found->second.proxy;
 }
 
+void Frames::give_away(const Value& container, std::string why) {
+  if (const Proxy* proxy = find_proxy(container)) {
+    given_away_.push_back({proxy->ref, nullptr, std::move(why)});
+    return;
+  }
+  replace(container, make_proxy(NodeRef{}, dynamic_type(container)));
+  given_away_.push_back({{}, find_proxy(*find_replacement(container)), std::move(why)});
+}
+
+void Frames::take_back(const Value& container) {
+  given_away_.pop_back();
+  if (find_proxy(container) == nullptr) take_back_replacement(container);
+}
+
+const std::string* Frames::why_given_away(const Proxy& proxy) const {
+  const auto found = std::ranges::find_if(given_away_, [&](const GivenAway& given) {
+    return given.ref.valid() ? given.ref == proxy.ref : given.proxy == &proxy;
+  });
+  return found == given_away_.end() ? nullptr : &found->why;
+}
+
 Shared<std::optional<SourceLocation>> Frames::location(const IrNode* node) const {
   if (node == nullptr || frames_.empty()) return std::nullopt;
   return program_.location(node, frames_.back().function);

@@ -61,6 +61,11 @@ class Frames {
   void replace(const Value& container, Value proxy);
   void take_back_replacement(const Value& container) { made_.erase(container.identity()); }
   const Value* find_replacement(const Value& container) const;
+  // Ends the use of a list or dict that the graph cannot share with a call: whoever uses it as an argument
+  // later is refused, and `why` says so.
+  void give_away(const Value& container, std::string why);
+  void take_back(const Value& container);
+  const std::string* why_given_away(const Proxy& proxy) const;
 
   Shared<std::optional<SourceLocation>> location(const IrNode* node) const;
   [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node,
@@ -83,6 +88,12 @@ class Frames {
   const TorchScriptProgram& program_;
   std::vector<Activation> frames_;
   std::unordered_map<const void*, Replaced> made_;  // by identity
+  struct GivenAway {
+    NodeRef ref;         // of a value that the graph makes
+    const Proxy* proxy;  // in the place of any other
+    std::string why;
+  };
+  std::vector<GivenAway> given_away_;
 };
 
 }  // namespace fxtrace::interpreter
