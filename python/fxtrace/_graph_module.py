@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
-import warnings
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
@@ -14,12 +15,13 @@ from torch.utils import _pytree as pytree
 
 from . import _exported, _torchscript
 from ._builder import Builder, ModelBuilder
-from ._data import CollectionData, GraphData
-from ._errors import FxtraceWarning, InputError, RebuildError
+from ._data import CollectionData, GraphData, parse
+from ._errors import InputError, RebuildError
 from ._function_check import FunctionCheck
 from ._functions import Functions, ModelFunctions
 from ._guards import GuardCheck
-from ._trace import trace
+from ._memory import saved
+from ._program import run
 
 
 def graph_module(
@@ -33,11 +35,11 @@ def graph_module(
 ) -> fx.GraphModule:
     """Build the graph module; see Collection.graph_module."""
     module, in_spec = _rebuilt(graph, model, archive, ModelFunctions(functions, libraries), arguments, check)
+    if check and (guards := GuardCheck(graph, in_spec)):
+        module.register_forward_pre_hook(guards, with_kwargs=True)
     if check and any(node.recorded for node in graph):
         plain = functools.partial(_operations_of, graph, model, archive, arguments, libraries)
         module.register_forward_pre_hook(FunctionCheck(plain), with_kwargs=True)
-    if check and (guards := GuardCheck(graph, in_spec)):
-        module.register_forward_pre_hook(guards, with_kwargs=True)
     return module
 
 
@@ -57,10 +59,17 @@ def _operations_of(
         raise RebuildError("functions= is compared with the operations in the model's file: give that as archive=PATH")
     options: dict[str, Any] = {} if collection is None else dict(collection.options)
     options["rules"] = [rule for rule in options.get("rules", ()) if not rule.get("wrap")]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FxtraceWarning)
-        plain = trace(source, config=options).graph(graph.module or "")
-    return _rebuilt(plain, model, archive, ModelFunctions(None, libraries), arguments, True)[0]
+    options.pop("op_library", None)  # the options of an untrusted collection load nothing
+    content = None if isinstance(source, (str, os.PathLike)) else saved(source)
+    name = "-" if content is not None else os.path.abspath(source)
+    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder:
+        config = os.path.join(folder, "config.json")
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump(options, file)
+        output = run("trace", "--format=json", f"--config={config}", name, stdin=content)
+    kept = collection._kept if collection is not None else None
+    plain: CollectionData[Any] = CollectionData.from_json(parse(output.stdout), None if content is not None else name, (), kept)
+    return _rebuilt(plain.graph(graph.module or ""), model, archive, ModelFunctions(None, libraries), arguments, True)[0]
 
 
 def _rebuilt(
