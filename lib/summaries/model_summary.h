@@ -98,7 +98,7 @@ struct ModelSummary {
   TensorTotal parameters, buffers, constants;
   std::map<std::string, std::int64_t> dtypes;  // bytes by dtype, of all three
   std::optional<SymInt> macs, activation_bytes, peak_bytes;
-  std::map<std::string, Range> ranges;  // of dimensions, where options or guards tell one
+  std::map<std::string, Range> ranges;       // of dimensions, where options or guards tell one
   std::optional<std::int64_t> example_peak;  // bytes at the sizes of an example, where no expression is known
   std::map<std::string, std::int64_t> unknown;  // calls by operator with unknown cost
   std::int64_t unsized = 0;

@@ -17,7 +17,8 @@
 // 4. A run that calls a module, has subgraphs, or may write in place to anything never becomes a call.
 // 5. The same holds for a run with several results, one of which may be an argument itself (`to` its own
 //    dtype): torch lets later readers of the argument read that result.
-// 6. Runs of one function that differ in nothing but constants never become calls: a call has no constants, so
+// 6. Runs of one function that differ in nothing but constants never become calls: a call has no constants,
+// so
 //    that they would be calls of one function with equal arguments.  Sizes are no constants: they follow from
 //    arguments.
 // 7. When a run is left as it is, the function is followed, and Followed has the reason, once for each key.
