@@ -120,9 +120,8 @@ Results expand(const RuleArguments& args) {
     SymInt& asked = sizes[offset + i];
     // Only size 1 can be expanded.
     if (own.is_number() && !is_number(own, 1)) {
-      if (args.dimensions.decide(Relation::kGreaterEqual, asked, 0) == true)
-        require(args.dimensions, Relation::kEqual, asked, own, "size[" + std::to_string(offset + i) + "]");
-      else if (asked.is_number() && !is_number(asked, -1))
+      const bool is_size = args.dimensions.decide(Relation::kGreaterEqual, asked, 0) == true;
+      if (is_size || (asked.is_number() && !is_number(asked, -1)))
         require(args.dimensions, Relation::kEqual, asked, own, "size[" + std::to_string(offset + i) + "]");
       asked = own;
     } else if (asked != own) {
