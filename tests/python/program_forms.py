@@ -115,6 +115,10 @@ def faults(file: str, call: Callable, turns: int = TURNS) -> list[str]:
             except Exception as error:
                 if form == "module" and "Guard failed" in str(error):
                     break  # the program says that it takes no such sizes
+                if form == "exported again" and "Guard failed" in str(error):
+                    continue  # what torch's tracer chose for the first sizes
+                if type(error).__name__ == "UnsupportedOperatorException":
+                    continue  # torch has no rule for shapes of a custom operator
                 difference = f"{type(error).__name__}: {str(error)[:300]}"
             if not convert_cases.close(difference):
                 found.append(f"{form} at {values or 'the only sizes'}: {difference}")
