@@ -431,7 +431,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Constant:
-    """A tensor, with its elements nested by shape or with their place in the file; or a script object or another tensor (quantized, sparse), if `type` is set."""
+    """A tensor: its elements nested by shape, or their place in the file; if `type` is set, a script object, or a quantized or sparse tensor."""
 
     dtype: str | None = None
     shape: tuple[int, ...] | None = None
