@@ -201,8 +201,9 @@ bool Body::is_condition(const Node& node) const {
 
 void Body::refuse(const Node& node, std::string why, std::string help) {
   refused_.insert(node.id.index);
-  state_.refusals.push_back({node.scope->module_path, node.target->empty() ? "the root" : *node.target,
-                             std::move(why), std::move(help), *node.source});
+  const std::string target(python_function(*node.target));
+  state_.refusals.push_back({node.scope->module_path, target.empty() ? "the root" : target, std::move(why),
+                             std::move(help), *node.source});
 }
 
 // --- operations ---

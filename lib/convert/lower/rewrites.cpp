@@ -356,21 +356,11 @@ Result extremum(const LoweredCall& call, Body& body) {
   if (has_reals) {
     for (Operand& number : numbers) number = as_real(call, body, number);
   }
-  // TorchScript compares the numbers, which decides the result for nan and zeros.
-  const bool is_exact = has_reals && python_function(*call.node.target) != *call.node.target;
-  const char* comparison = std::string_view(TorchTarget) == kSymMax ? "operator.gt" : "operator.lt";
-  const bool is_list = items != nullptr && call.args.size() == 1;
+  // Of two floats, Python takes the second only if it is less (greater), LibTorch the first.
+  if (has_reals && call.args.size() == 2) std::swap(numbers[0], numbers[1]);
   Operand result = numbers[0];
-  for (std::size_t i = 1; i < numbers.size(); ++i) {
-    const bool is_last = i + 1 == numbers.size();
-    if (!is_exact) {
-      result = calculate(call, body, TorchTarget, {result, numbers[i]}, is_last);
-      continue;
-    }
-    const Operand &one = is_list ? numbers[i] : result, &other = is_list ? result : numbers[i];
-    const Operand chosen = calculate(call, body, comparison, {one, other});
-    result = calculate(call, body, kSymIf, {chosen, one, other}, is_last);
-  }
+  for (std::size_t i = 1; i < numbers.size(); ++i)
+    result = calculate(call, body, TorchTarget, {result, numbers[i]}, i + 1 == numbers.size());
   return result;
 }
 
