@@ -59,7 +59,7 @@ class IndexCheck {
     const auto reach = find_reach(tensor.offset, tensor.sizes, tensor.strides);  // as check_pickle() has seen
     require(reach.has_value(), "its indices have no place in a storage");
     const std::uint64_t end = static_cast<std::uint64_t>(*reach) * width;
-    std::uint64_t cost = static_cast<std::uint64_t>(count);
+    auto cost = static_cast<std::uint64_t>(count);
     multiply_saturated(cost, sizeof(std::int64_t));
     add_saturated(cost, end);
     if (cost > budget_)
