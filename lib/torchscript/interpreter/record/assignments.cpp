@@ -240,7 +240,7 @@ void Assignments::note_change_of(const Proxy& container, const IrNode* node) {
   const Graph& graph = tracer_.graph_of(container.ref);
   NodeRef whole = container.ref;
   while (*graph.node(whole.node).target == "operator.getitem") {
-    const NodeId* from = graph.node(whole.node).args[0].get_if<NodeId>();
+    const auto* from = graph.node(whole.node).args[0].get_if<NodeId>();
     if (from == nullptr) break;
     whole.node = *from;
   }
