@@ -311,7 +311,7 @@ def test_files_that_would_do_harm(program, tmp_path, make, kind):
 
 
 # Damaged archives that do their reader no harm: nothing at all in the file, records that nobody needs, other names of code.
-HARMLESS = {"truncated_0", "without_version", "without_byteorder", "debug_other", "constants_other", "debug_deep", "debug_self", "debug_class"}
+HARMLESS = {"truncated_0", "without_version", "without_byteorder", "constants_other"}
 
 
 def test_hostile_archives(program, tmp_path):

@@ -270,10 +270,13 @@ void check_probabilities(const RuleArguments& args) {
 // The gradient of `self`.
 Results gradient_of_self(const RuleArguments& args) { return make(args.tensor("self")); }
 
-// _softmax_backward_data()
+// _softmax_backward_data(): a gradient of half precision is converted from float32; other dtypes of the input
+// are passed over.
 Results gradient_of_softmax(const RuleArguments& args) {
-  return make(args.tensor("grad_output").sizes,
-              dtype_or(args, "input_dtype", args.tensor("grad_output").dtype));
+  const TensorInfo& grad = args.tensor("grad_output");
+  const Dtype input = dtype_or(args, "input_dtype", grad.dtype);
+  const bool is_converted = grad.dtype == ScalarType::kFloat32 && input == ScalarType::kFloat16;
+  return make(grad.sizes, is_converted ? input : grad.dtype);
 }
 
 // select_backward(): the sizes of the tensor before are an argument.

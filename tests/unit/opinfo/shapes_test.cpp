@@ -531,7 +531,7 @@ TEST_CASE("shape rules: layers that are not about images", "[shapes]") {
       {"hardtanh_backward(float32[n,3], float32[n,3], -1, 1)", "float32[n,3]"},
       {"select_backward(float32[n], [n,3], 1, 0)", "float32[n,3]"},
       {"upsample_nearest1d_backward(float32[n,3,8], [8], [n,3,4])", "float32[n,3,4]"},
-      {"_softmax_backward_data(float16[n,3], float16[n,3], 1, float32)", "float32[n,3]"},
+      {"_softmax_backward_data(float16[n,3], float16[n,3], 1, float32)", "float16[n,3]"},
       {"nll_loss_nd(float32[n,10], float32[n])",
        "raises: target is float32, expected int64 or uint8 (classes)"},
       {"ctc_loss.IntList(float32[50,2,20], int64[2,30], [50], [30,20])",
