@@ -9,7 +9,6 @@ import json
 import math
 import os
 import sys
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Literal, Union
 
@@ -201,6 +200,8 @@ def _config_file(config: Path | Mapping[str, Any] | None, has_libraries: bool) -
 
 def _is_exported(model: str | bytes) -> bool:
     """Return true for an exported program, which has the shapes of its inputs."""
+    import zipfile
+
     try:
         with zipfile.ZipFile(io.BytesIO(model) if isinstance(model, bytes) else model) as archive:
             names = archive.namelist()
