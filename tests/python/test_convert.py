@@ -573,6 +573,8 @@ def test_buffers_that_overlap(program, tmp_path):
     module = made.module()
     for _ in range(2):
         assert torch.equal(module(x), loaded(x))
+    note = program.run("convert", str(tmp_path / "model.pt"), "-o", str(tmp_path / "again.pt2"), "--input", "float32[4,6]").stderr.decode()
+    assert note.count("fxtrace: ") == 1 and "a and b overlap in one storage and are written" in note and "unflatten gives each memory of its own" in note
     made, _ = convert(program, tmp_path, torch.jit.script(Overlapping()), x, more=["--dialect", "aten"])
     assert isinstance(made, str) and made.count("refused: ") == 1 and "it writes to an argument, and no pass could remove the write" in made
 

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <optional>
 #include <ranges>
 #include <set>
 #include <span>
@@ -32,6 +34,7 @@
 #include "support/text/plain_path.h"
 #include "support/text/qualified_name.h"
 #include "support/text/shell_word.h"
+#include "support/text/words.h"
 #include "symbolic/srepr.h"
 
 namespace fxtrace {
@@ -111,6 +114,7 @@ class Lowering {
     name_symbols(result_, source_, options_);
     lower_guards(result_, source_);
     note_quantized();
+    note_overlaps();
     note_fixed_arguments(result_.program.graph);
     result_.program.stacks = stacks_.take_result();
     for (const ModuleRecord& module : collection_.modules) {
@@ -934,6 +938,32 @@ class Lowering {
     for (GraphSignature::Entry& entry : result_.program.signature.outputs)
       entry.role = SignatureRole::kUserOutput;
     result_.program.graph = body_.finish(std::move(leaves));
+  }
+
+  // Notes buffers that share memory and are written: torch gives each memory of its own when it unflattens a
+  // program, its own programs too, and decomposes none of them.
+  void note_overlaps() {
+    std::map<std::string, std::set<std::string>> shared;  // names by that of their memory
+    std::set<std::string> written;
+    std::optional<AliasRegions> regions;
+    for (const NodeId id : source_.graph.order()) {
+      const Node& node = source_.graph.node(id);
+      if (node.op != Opcode::kGetAttr) continue;
+      const std::string& name = semantics_.first_name(*node.target);
+      const std::string& memory = semantics_.memory_name(name);
+      auto& names = shared[memory];
+      names.insert(name);
+      if (names.size() == 1) continue;
+      if (!regions) regions.emplace(source_, semantics_);
+      if (regions->is_written(id)) written.insert(memory);
+    }
+    for (const std::string& memory : written) {
+      result_.notes.push_back(
+          joined(shared[memory], {}, " and ") +
+          " overlap in one storage and are written: the program's module() computes what "
+          "the archive does, but torch.export.unflatten gives each memory of its own, and "
+          "run_decompositions fails");
+    }
   }
 
   static bool calls_quantized(const ProgramGraph& graph) {
