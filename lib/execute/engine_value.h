@@ -50,6 +50,9 @@ void add_scripts(FxtraceEngine& engine);
 void add_memory(FxtraceEngine& engine);
 void add_python(FxtraceEngine& engine);
 
+// Registers the operators that torch implements in Python, unless they are there.
+void add_quantized_decomposed();
+
 at::ScalarType dtype_named(const std::string& name);  // throws c10::Error
 
 // Returns the arguments in the order of the schema.  Throws c10::Error, which says what does not match.

@@ -73,6 +73,7 @@ bool prepare() {
     at::linalg_qr(at::randn({4, 4}));
     at::quantize_per_tensor(x, 0.1, 0, at::kQUInt8).dequantize();
     at::globalContext().qEngine();
+    add_quantized_decomposed();
     return true;
   });
 }

@@ -1,8 +1,12 @@
 """Tests fxtrace convert on quantized models: integers between quantize and dequantize, and results within one step of their
 scale."""
 
+import ctypes
 import json
 import os
+import pathlib
+import subprocess
+import sys
 import warnings
 import zipfile
 
@@ -281,3 +285,95 @@ def test_sample(program, tmp_path):
     assert (case.model(*args) - exported.module()(*args)).abs().max().item() <= last_scale(exported) * 1.01
     summary = json.loads(program.stdout("summary", case.file, "--json"))
     assert summary["totals"]["unsized_calls"] == 0 and os.path.getsize(case.file) < 64 << 10
+
+
+def calls() -> list[tuple[str, tuple]]:
+    """Calls of the operators that torch has in Python only, on drawn numbers and at the ends of ranges."""
+    drawn = torch.Generator().manual_seed(3)
+    cases: list[tuple[str, tuple]] = []
+    for dtype, low, high in ((torch.uint8, 0, 255), (torch.int8, -128, 127), (torch.int16, -32768, 32767), (torch.uint8, 0, 127)):
+        for x in (torch.randn(4, 6, generator=drawn) * 10, torch.zeros(4, 6), torch.full((4, 6), 1e30), -torch.rand(4, 6, generator=drawn)):
+            integers = torch.randint(low, high + 1, (4, 6), generator=drawn).to(dtype)
+            scale, zero = 0.037, torch.randint(low, high + 1, (), generator=drawn).item()
+            one, many = (torch.tensor(scale), torch.tensor(zero)), (torch.rand(6, generator=drawn) + 0.01, torch.arange(6))
+            tokens = torch.rand(4, 1, generator=drawn) + 0.01, torch.zeros(4, 1, dtype=torch.int64)
+            groups = torch.rand(4, 2, generator=drawn) + 0.01, torch.zeros(4, 2, dtype=torch.int32)
+            ends = (torch.tensor(low), torch.tensor(high))
+            cases += [
+                ("quantize_per_tensor.default", (x, scale, zero, low, high, dtype)),
+                ("quantize_per_tensor.default", (x.to(torch.bfloat16), scale, zero, low, high, dtype)),
+                ("quantize_per_tensor.tensor", (x, *one, low, high, dtype)),
+                ("quantize_per_tensor.tensor2", (x, *one, *ends, dtype)),
+                ("dequantize_per_tensor.default", (integers, scale, zero, low, high, dtype)),
+                ("dequantize_per_tensor.tensor", (integers, *one, low, high, dtype)),
+                ("dequantize_per_tensor.tensor2", (integers, *one, *ends, dtype)),
+                ("quantize_per_channel.default", (x, *many, 1, low, high, dtype)),
+                ("dequantize_per_channel.default", (integers, *many, 1, low, high, dtype)),
+                ("dequantize_per_channel.default", (integers, many[0], None, 1, low, high, dtype)),
+                ("fake_quant_per_channel.default", (x, *many, 1, low, high)),
+                ("choose_qparams.tensor", (x, low, high, 1e-7, dtype)),
+                ("choose_qparams_symmetric.tensor", (x, low, high, 1e-7, dtype)),
+                ("choose_qparams_per_token.default", (x, torch.int8)),
+                ("choose_qparams_per_token_asymmetric.default", (x, torch.int8)),
+                ("quantize_per_token.default", (x, *tokens, low, high, dtype)),
+                ("dequantize_per_token.default", (integers, *tokens, low, high, dtype, torch.float32)),
+                ("quantize_per_channel_group.default", (x, *groups, low, high, dtype, 3)),
+                ("dequantize_per_channel_group.default", (integers, *groups, low, high, dtype, 3, torch.float32)),
+                ("convert_element_type.no_fuse", (x, torch.float16)),
+                ("quantize_per_tensor.default", (x.double(), scale, zero, low, high, dtype)),  # these are refused
+                ("quantize_per_tensor.default", (x, scale, zero, low - 1, high, dtype)),
+                ("dequantize_per_tensor.default", (x, scale, zero, low, high, dtype)),
+                ("quantize_per_token.default", (x, *many, low, high, dtype)),
+                ("quantize_per_channel_group.default", (x, *groups, low, high, dtype, 4)),
+            ]
+    return cases
+
+
+def results() -> list:
+    """What torch.ops.quantized_decomposed of this process gives for each call."""
+
+    def result(name: str, arguments: tuple):
+        packet, overload = name.split(".")
+        try:
+            return getattr(getattr(torch.ops.quantized_decomposed, packet), overload)(*arguments)
+        except Exception:
+            return "refused"
+
+    return [result(*each) for each in calls()]
+
+
+def test_operators_that_torch_has_in_python_only(program, tmp_path):
+    """The plugin's own, with which verify runs quantized programs, in a process that has not imported torch's."""
+    (plugin,) = pathlib.Path(program.path).parent.glob("libfxtrace_execute-*.so")
+    file = tmp_path / "results"
+    code = f"import test_convert_quantized as test; test.native({str(plugin)!r}, {str(file)!r})"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, cwd=pathlib.Path(__file__).parent)
+    import torch.ao.quantization.fx._decomposed
+
+    refused = 0
+    for (name, arguments), ours, theirs in zip(calls(), torch.load(file), results(), strict=True):
+        assert convert_cases.difference(theirs, ours) == "", (name, arguments)
+        refused += theirs == "refused"
+    assert 5 * 16 <= refused < len(calls()) / 3
+
+
+def native(plugin: str, file: str) -> None:
+    engine = ctypes.CDLL(plugin).fxtrace_engine
+    engine.restype = ctypes.POINTER(ctypes.CFUNCTYPE(ctypes.c_bool) * 2)
+    for size in range(0, 4096, ctypes.sizeof(ctypes.c_void_p)):  # it gives its table to who knows the size
+        table = engine(ctypes.c_size_t(size))
+        if table:
+            assert table.contents[1](), "prepare() failed"
+            break
+    torch.save(results(), file)
+
+
+@pytest.mark.parametrize("name", ["eager", "dynamic"])
+def test_verify_runs_quantized_programs(program, tmp_path, name):
+    path, inputs = archive(tmp_path, name, "script")
+    made = str(tmp_path / "made.pt2")
+    words = [word for each in inputs for word in ("--input", convert_cases.spec(each))]
+    assert program.run("convert", path, "-o", made, *words).returncode == 0
+    for more in ([], ["--against", path, "--atol", "0.01"]):
+        done = program.run("verify", made, *more)
+        assert done.returncode == 0, (done.stdout + done.stderr).decode()
