@@ -85,9 +85,14 @@ class Program:
     inputs: list[tuple]
 
 
+# Types that the inputs and the results of an exported program can have; a dict has texts as keys.
+OF_PROGRAMS = ("int", "float", "bool", "List[int]", "List[float]", "List[bool]", "Dict[str, int]")
+
+
 class Maker:
-    def __init__(self, seed: int):
+    def __init__(self, seed: int, is_for_export: bool = False):
         self.chance = random.Random(seed)
+        self.is_for_export = is_for_export
         self.variables: dict[str, list[str]] = {}
         for name, kind in PARAMETERS.items():
             self.variables.setdefault(kind, []).append(name)
@@ -102,12 +107,18 @@ class Maker:
             kind = chance.choice(("int", "int", "float", "float", "bool", "str", *EXPRESSIONS))
             lines.append(f"v{number}: {kind} = {self.filled(chance.choice(EXPRESSIONS[kind]))}")
             self.variables[kind].append(f"v{number}")
-            results.append(f"v{number}")
+            if not self.is_for_export or kind in OF_PROGRAMS:
+                results.append(f"v{number}")
         # What was changed, and what was computed, is returned as it is now.
-        results += ["li", "lf", "ls", "di"]
+        results += ["li", "lf", "di"] if self.is_for_export else ["li", "lf", "ls", "di"]
+        inputs = [self.values() for _ in range(3)]
+        names = list(PARAMETERS)
+        if self.is_for_export:
+            lines.insert(0, f"{names.pop()} = {{1: x, 2: y}}")
+            inputs = [values[:-1] for values in inputs]
         body = "".join(f"    {line}\n" for line in lines)
-        parameters = ", ".join(f"{name}: {kind}" for name, kind in PARAMETERS.items())
-        return Program(f"def f({parameters}):\n{body}    return ({', '.join(results)},)\n", [self.values() for _ in range(3)])
+        parameters = ", ".join(f"{name}: {PARAMETERS[name]}" for name in names)
+        return Program(f"def f({parameters}):\n{body}    return ({', '.join(results)},)\n", inputs)
 
     def filled(self, text: str, depth: int = 0, literals: bool = True) -> str:
         """Puts values in place of the types in an expression."""
@@ -153,5 +164,5 @@ class Maker:
         )  # fmt: skip
 
 
-def make(seed: int) -> Program:
-    return Maker(seed).make()
+def make(seed: int, is_for_export: bool = False) -> Program:
+    return Maker(seed, is_for_export).make()

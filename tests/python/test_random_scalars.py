@@ -3,9 +3,13 @@ archive computes, or raise as it does."""
 
 import collections
 import copy
-import math  # noqa: F401  (the programs call it)
+import json
+import math
 import os
+import pathlib
+import re
 import sys
+import tempfile
 import warnings
 
 import fx_source
@@ -14,7 +18,7 @@ import pytest
 import random_scalars
 import torch
 
-SEEDS, TOGETHER, FIRST = 20000, 1000, 60
+SEEDS, TOGETHER, FIRST, FIRST_CONVERTED = 20000, 1000, 60, 20
 RUNS = 3  # what torch computes in the first run differs from later ones, which are optimized
 
 
@@ -72,11 +76,113 @@ def check(seed: int, program, path: str, counts: collections.Counter) -> None:
             assert actual in expected or actual == "cut", f"seed {seed}, {what}:\n{drawn.code}\ninputs {inputs}\narchive {expected}\n{what} {actual}"
 
 
+def as_json(value) -> str:
+    """The value as --concrete takes it."""
+
+    def known(of):
+        if isinstance(of, list):
+            return [known(item) for item in of]
+        if isinstance(of, dict):
+            return {key: known(item) for key, item in of.items()}
+        return of if not isinstance(of, float) or math.isfinite(of) else {"float": repr(of)}
+
+    return json.dumps(known(value))
+
+
+def check_converted(seed: int, program, folder, counts: collections.Counter) -> None:
+    """The program of convert, with the inputs as values and with two integers as inputs.  It may raise where the archive does not,
+    as Python's numbers do, but gives nothing else."""
+    drawn, path, made = random_scalars.make(seed, is_for_export=True), str(folder / "m.pt"), str(folder / "m.pt2")
+    try:
+        torch.jit.save(script(drawn.code), path)
+        archive = torch.jit.load(path)
+    except (RuntimeError, ValueError):
+        counts["not scripted"] += 1
+        return
+    names = [name for name in random_scalars.PARAMETERS if name != "df"]
+    inputs = drawn.inputs[0]
+    for open_names in ((), ("i", "j")):
+        options = []
+        for name, value in zip(names, inputs, strict=True):
+            options += ["--input", f"{name}={name}"] if name in open_names else ["--concrete", f"{name}={as_json(value)}"]
+        done = program.run("convert", path, "-o", made, *options)
+        message = f"seed {seed}:\n{drawn.code}\n{options}\n{done.stderr.decode()}"
+        assert done.returncode in (0, 4), f"exit code {done.returncode}, {message}"
+        if done.returncode == 4:
+            counts["refused: " + re.sub(r"[^ ]*\d[^ ]*", "_", done.stderr.decode().splitlines()[1])[:90]] += 1
+            continue
+        module = torch.export.load(made).module()
+        for given in drawn.inputs:
+            values = tuple(given[i] if name in open_names else inputs[i] for i, name in enumerate(names))
+            expected = {outcome(archive, values) for _ in range(RUNS)}
+            try:
+                actual = repr(tuple(module(*copy.deepcopy(values))))
+            except Exception as error:
+                if "Guard failed" in str(error):
+                    counts["guarded"] += 1
+                    continue
+                counts["raises"] += 1
+                continue
+            counts["compared"] += 1
+            assert actual in expected, f"{message}inputs {values}\narchive {expected}\nprogram {actual}"
+            if not open_names:
+                break
+
+
 def test_first(program, tmp_path):
     counts: collections.Counter = collections.Counter()
     for seed in range(FIRST):
         check(seed, program, str(tmp_path / "m.pt"), counts)
     assert counts["traced"] > FIRST * 0.5, counts
+
+
+OPEN = ["--input", "i=i", "--input", "j=j"]
+GIVEN = ["--concrete", "li=[3, 1000000000000000000, 7]"]
+# A function of integers and a list of them, its options, and what the program gives where the archive wraps or rounds.
+CORNERS = {
+    "i + j": "refused",
+    "i * j - 3": "refused",
+    "-i": "refused",
+    "abs(j)": "refused",
+    "i << 3": "refused",
+    "i / 7": "refused",
+    "math.floor(i)": "refused",
+    "i % 5 + j // 3": "equal",
+    "i >> 3": "equal",
+    "i << j": "not converted",
+    "i >> j": "not converted",
+    "(0. - i) ** 0.5": "not converted",
+    "i ** 2": "refused",
+    "li[i:]": "not converted",
+    "li[:i]": "not converted",
+    "sum(li) + sum([i, 1])": "refused",
+    "sum(li * 2)": "equal",
+}
+
+
+@pytest.mark.parametrize("expression", CORNERS)
+def test_integers_that_python_has_not(program, tmp_path, expression):
+    path, made = str(tmp_path / "m.pt"), str(tmp_path / "m.pt2")
+    torch.jit.save(script(f"def f(i: int, j: int, li: List[int]):\n    return {expression}\n"), path)
+    done = program.run("convert", path, "-o", made, *OPEN, *GIVEN)
+    if CORNERS[expression] == "not converted":
+        assert done.returncode == 4 and b"refused: " in done.stderr, done.stderr.decode()
+        return
+    assert done.returncode == 0, done.stderr.decode()
+    archive, module, found = torch.jit.load(path), torch.export.load(made).module(), set()
+    for i, j in ((5, 3), (2**63 - 1, 2**62), (-(2**63), -(2**63))):
+        values = (i, j, [3, 10**18, 7])
+        actual = outcome(module, values)
+        found.add(actual)
+        assert actual == "raises" or actual in {outcome(archive, values) for _ in range(RUNS)}, (i, j, actual)
+    assert ("raises" in found) == (CORNERS[expression] == "refused") and found != {"raises"}
+
+
+def test_first_converted(program, tmp_path):
+    counts: collections.Counter = collections.Counter()
+    for seed in range(FIRST_CONVERTED):
+        check_converted(seed, program, tmp_path, counts)
+    assert counts["compared"] > FIRST_CONVERTED, counts
 
 
 @pytest.mark.volume
@@ -86,10 +192,12 @@ def test_volume(program, part, tmp_path):
     for seed in range(part * TOGETHER, (part + 1) * TOGETHER):
         check(seed, program, str(tmp_path / "m.pt"), counts)
     assert counts["traced"] > TOGETHER * 0.5, counts
+    for seed in range(part * TOGETHER, part * TOGETHER + TOGETHER // 5):
+        check_converted(seed, program, tmp_path, counts)
 
 
 def main() -> None:
-    """test_random_scalars.py PROGRAM FROM COUNT: prints what differs."""
+    """test_random_scalars.py PROGRAM FROM COUNT [convert]: prints what differs."""
     import harness
 
     os.environ["FXTRACE"] = os.path.abspath(sys.argv[1])
@@ -98,7 +206,11 @@ def main() -> None:
     first = int(sys.argv[2])
     for seed in range(first, first + int(sys.argv[3])):
         try:
-            check(seed, program, os.path.join(os.environ.get("TMPDIR", "/tmp"), f"scalars{os.getpid()}.pt"), counts)
+            with tempfile.TemporaryDirectory() as folder:
+                if "convert" in sys.argv:
+                    check_converted(seed, program, pathlib.Path(folder), counts)
+                else:
+                    check(seed, program, os.path.join(folder, "m.pt"), counts)
         except AssertionError as error:
             counts["different"] += 1
             print(error, end="\n\n")

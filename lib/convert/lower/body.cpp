@@ -85,25 +85,10 @@ ValueId Body::add_input(std::string_view name, Meta meta) {
 }
 
 Operand Body::operand_of(const Argument& argument) const {
-  using List = std::vector<Operand>;
-  const auto each = [&](const std::vector<Argument>& items) {
-    List result;
-    for (const Argument& item : items) result.push_back(operand_of(item));
-    return result;
-  };
-  if (const auto* node = argument.get_if<NodeId>()) {
-    const auto found = operands_.find(container_of(*node));
+  return map_references<ValueId>(argument, [&](NodeId node) {
+    const auto found = operands_.find(container_of(node));
     return found == operands_.end() ? Operand() : found->second;
-  }
-  if (const auto* list = argument.get_if<Argument::List>()) return Operand::List{each(list->items)};
-  if (const auto* tuple = argument.get_if<Argument::Tuple>())
-    return Operand::Tuple{each(tuple->items), tuple->names};
-  if (const auto* dict = argument.get_if<Argument::Dict>()) {
-    Operand::Dict result;
-    for (const auto& [key, item] : dict->items) result.items.push_back({operand_of(key), operand_of(item)});
-    return result;
-  }
-  return map_references<ValueId>(argument, [](NodeId) { return Operand(); });
+  });
 }
 
 Meta Body::meta_of(const Operand& operand) const {
@@ -192,6 +177,22 @@ std::optional<bool> Body::is_trained(ValueId id) const {
 }
 
 bool Body::is_size_of_input(const std::string& symbol) const { return state_.sizes.contains(symbol); }
+
+void Body::assume_within(const Operand& number, std::int64_t most) {
+  const Meta meta = meta_of(number);
+  const SymInt* value = meta.value ? meta.value->size() : nullptr;
+  if (value == nullptr) return;
+  bool is_of_integers = false;
+  for (const std::string& symbol : value->symbols()) {
+    const bool is_integer = state_.integers.contains(symbol);
+    if (!is_integer && !is_size_of_input(symbol)) return;  // of data, which no guard can tell
+    is_of_integers = is_of_integers || is_integer;
+  }
+  if (!is_of_integers) return;
+  for (const auto& [relation, end] :
+       {std::pair(Relation::kGreaterEqual, -most), std::pair(Relation::kLessEqual, most)})
+    state_.assumed.push_back(Expression::comparison(relation, *value, SymInt(end)));
+}
 
 bool Body::is_condition(const Node& node) const {
   return is_condition_ && std::ranges::all_of(node.users, [&](NodeId user) {

@@ -50,6 +50,8 @@ struct LoweringState {
   std::unordered_set<std::uint32_t> trained = {};    // values of the root's graph that need a gradient
   std::size_t unknown = 0;                           // the number of unknown numbers so far
   std::unordered_set<std::string> sizes = {};        // symbols in the sizes of inputs
+  std::unordered_set<std::string> integers = {};     // symbols in integer inputs
+  std::vector<Expression> assumed = {};              // what the program has to check of these
   int depth = 0;                                     // the number of bodies around the one that is lowered
   // Numbers that were read again of a tensor that has not changed: their symbols, and what they are.
   std::map<std::string, SymInt> same_numbers = {};
@@ -139,6 +141,9 @@ class Body {
   Meta unknown_float();
   // Returns whether the symbol occurs in the sizes of the program's inputs, so that it is not negative.
   bool is_size_of_input(const std::string& symbol) const;
+  // Has the program check that an integer that is computed of integer inputs is in -most..most, as it would
+  // be another one in the archive otherwise.  Sizes of tensors are, and of data a program can check nothing.
+  void assume_within(const Operand& number, std::int64_t most);
   // Returns whether the value is a parameter that needs a gradient; nothing within control flow.
   std::optional<bool> is_trained(ValueId id) const;
   // Returns the value of a constant tensor in this graph; `name` is that of the attribute, if it is one.

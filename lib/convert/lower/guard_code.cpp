@@ -27,7 +27,7 @@ class GuardCode {
  public:
   GuardCode(Lowered& lowered, const ModuleGraph& source) : lowered_(lowered), source_(source) {}
 
-  void run() {
+  void run(std::span<const Expression> assumed) {
     const InputSizes sizes(source_);
     const auto sources = sizes.sources();
     find_places();
@@ -47,6 +47,7 @@ class GuardCode {
       if (source != sources.end() && (low == 1 || low == 2))
         add(Expression::comparison(Relation::kGreaterEqual, SymInt::symbol(name), SymInt(low)), false);
     }
+    for (const Expression& guard : assumed) add(guard, false);
     for (const Guard& guard : source_.guards) {
       if (guard.reason == GuardReason::kDim || is_told_by_ranges(guard, sizes)) continue;
       const bool is_of_rank =
@@ -251,6 +252,8 @@ class GuardCode {
 
 }  // namespace
 
-void lower_guards(Lowered& lowered, const ModuleGraph& source) { GuardCode(lowered, source).run(); }
+void lower_guards(Lowered& lowered, const ModuleGraph& source, std::span<const Expression> assumed) {
+  GuardCode(lowered, source).run(assumed);
+}
 
 }  // namespace fxtrace

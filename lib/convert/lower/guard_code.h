@@ -2,6 +2,8 @@
 // L['x'].size()[0] % 8 == 0.
 #pragma once
 
+#include <span>
+
 #include "convert/lower/lowering.h"
 #include "graph/graph_collection.h"
 
@@ -9,6 +11,7 @@ namespace fxtrace {
 
 // Fills lowered.program.guards with the guards of the traced graph `source` that neither the shapes of the
 // inputs nor the ranges of symbols imply, and notes them.  A guard that torch cannot check is only noted.
-void lower_guards(Lowered& lowered, const ModuleGraph& source);
+// `assumed` are conditions on the symbols of integer inputs besides.
+void lower_guards(Lowered& lowered, const ModuleGraph& source, std::span<const Expression> assumed);
 
 }  // namespace fxtrace

@@ -102,8 +102,10 @@ class Lowering {
     refuse_keys(result_.program.in_spec, "the inputs");
     const InputSizes sizes(source_.graph);
     for (const InputSize& size : sizes.sizes()) {
-      if (size.place.kind() != Expression::Kind::kCall) continue;  // an integer input, which may be negative
-      for (std::string& name : size.size.symbols()) state_.sizes.insert(std::move(name));
+      const bool is_integer =
+          size.place.kind() != Expression::Kind::kCall;  // an input, which may be negative
+      for (std::string& name : size.size.symbols())
+        (is_integer ? state_.integers : state_.sizes).insert(std::move(name));
     }
     lower_attributes();
     body_.lower_all();
@@ -112,7 +114,7 @@ class Lowering {
     add_strides(result_.program.graph);
     if (options_.functional) turn_writes_into_mutations(result_.program, result_.refusals);
     name_symbols(result_, source_, options_);
-    lower_guards(result_, source_);
+    lower_guards(result_, source_, state_.assumed);
     note_quantized();
     note_overlaps();
     note_fixed_arguments(result_.program.graph);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -311,9 +312,38 @@ bool are_numbers(const Body& body, const std::vector<Operand>& args) {
   });
 }
 
-// Keeps arithmetic and comparisons as they are.
+// Integers up to it are exact as floats.
+constexpr std::int64_t kExact = std::int64_t{1} << 53;
+// The sum, difference or negative of such integers is no other one in 64 bits.
+constexpr std::int64_t kFits = std::int64_t{1} << 62;
+
+// Has the program check that the operands are exact as floats, which LibTorch makes of them.
+void assume_exact(Body& body, const std::vector<Operand>& args) {
+  for (const Operand& arg : args) body.assume_within(arg, kExact);
+}
+
+// Returns whether the power of floats is never complex, which it is in Python where it is nan in the archive.
+bool is_real_power(const Body& body, const Operand& base, const Operand& exponent) {
+  const auto* power = exponent.get_if<double>();
+  if (power != nullptr ? *power == std::floor(*power) : !is_real(body, exponent)) return true;
+  const auto* number = base.get_if<double>();
+  const auto* integer = base.get_if<std::int64_t>();
+  if (number != nullptr || integer != nullptr) return number != nullptr ? *number >= 0 : *integer >= 0;
+  const auto value = body.meta_of(base).value;
+  return value && is_never_negative(body, *value);
+}
+
+// Returns whether a program can shift by the number.
+bool is_shift(const Operand& number) {
+  const auto* bits = number.get_if<std::int64_t>();
+  return bits != nullptr && *bits >= 0 && *bits < 64;
+}
+
+// Keeps arithmetic and comparisons as they are, where the archive computes the same: it wraps integers to 64
+// bits, and compares and divides floats.
 Result arithmetic(const LoweredCall& call, Body& body) {
   const std::string target(python_function(*call.node.target));
+  const bool may_differ = target != *call.node.target;  // lib/opinfo/number_range.h
   if (auto joined = joined_containers(call)) return joined;
   if (!call.kwargs.empty() || call.args.empty() || !are_numbers(body, call.args)) {
     body.refuse(call.node, "an operand is not known to be a number");
@@ -321,6 +351,17 @@ Result arithmetic(const LoweredCall& call, Body& body) {
   }
   const bool has_reals =
       std::ranges::any_of(call.args, [&](const Operand& arg) { return is_real(body, arg); });
+  const bool is_shifted = target == "operator.lshift" || target == "operator.rshift";
+  if (may_differ && ((is_shifted && !is_shift(call.args[1])) ||
+                     (target == "operator.pow" && !is_real_power(body, call.args[0], call.args[1])))) {
+    body.refuse(call.node, is_shifted
+                               ? "a program cannot shift by a number that is not known, or not of 0 to 63"
+                               : "a program has no power of a number that may be negative");
+    return {};
+  }
+  if (may_differ && (has_reals || target == "operator.truediv" || target == "operator.pow"))
+    assume_exact(body, call.args);
+  if (may_differ && target == "operator.mod") body.assume_within(call.args[1], kFits / 2);
   if (has_reals && target == "operator.floordiv") {  // as LibTorch, which rounds the quotient
     const Operand quotient = calculate(call, body, "operator.truediv", call.args);
     return calculate(call, body, kSymFloat, {rounded_down(call, body, quotient)}, true);
@@ -334,6 +375,7 @@ Result arithmetic(const LoweredCall& call, Body& body) {
     body.refuse(call.node, "its result is not an expression of sizes");
     return {};
   }
+  if (may_differ && !has_reals) body.assume_within(result, kFits);
   return result;
 }
 
@@ -377,6 +419,7 @@ Result sum(const LoweredCall& call, Body& body) {
   Operand result = numbers[0];
   for (std::size_t i = 1; i < numbers.size(); ++i)
     result = calculate(call, body, "operator.add", {result, numbers[i]}, i + 1 == numbers.size());
+  body.assume_within(result, std::numeric_limits<std::int32_t>::max());  // LibTorch adds in 32 bits
   return result;
 }
 
@@ -384,6 +427,7 @@ Result absolute(const LoweredCall& call, Body& body) {
   if (call.args.size() != 1 || !are_numbers(body, call.args)) return {};
   const bool gives_real = call.node.meta->kind() == ValueKind::kFloat;
   const Operand number = gives_real ? as_real(call, body, call.args[0]) : call.args[0];
+  body.assume_within(number, kFits);
   return calculate(call, body, kSymMax, {number, calculate(call, body, "operator.neg", {number})}, true);
 }
 
@@ -392,6 +436,7 @@ Result quotient_and_rest(const LoweredCall& call, Body& body) {
                               return body.meta_of(arg).kind() == ValueKind::kInt;
                             });
   if (!are_integers) return {};
+  body.assume_within(call.args[1], kFits / 2);
   return Operand::Tuple{{calculate(call, body, "operator.floordiv", call.args),
                          calculate(call, body, "operator.mod", call.args)}};
 }
@@ -399,6 +444,11 @@ Result quotient_and_rest(const LoweredCall& call, Body& body) {
 // Lowers a power: that of integers is a float in TorchScript, too.
 Result power(const LoweredCall& call, Body& body) {
   if (call.args.size() != 2 || !are_numbers(body, call.args)) return {};
+  if (!is_real_power(body, call.args[0], call.args[1])) {
+    body.refuse(call.node, "a program has no power of a number that may be negative");
+    return {};
+  }
+  assume_exact(body, call.args);
   return calculate(call, body, "operator.pow",
                    {as_real(call, body, call.args[0]), as_real(call, body, call.args[1])}, true);
 }
@@ -416,7 +466,10 @@ std::optional<std::vector<Operand>> find_quotient(const Body& body, const Operan
 Result floor(const LoweredCall& call, Body& body) {
   const Operand number = call.argument(0);
   if (!are_numbers(body, {number})) return {};
-  if (!is_real(body, number)) return number;
+  if (!is_real(body, number)) {
+    assume_exact(body, {number});
+    return number;
+  }
   if (const auto parts = find_quotient(body, number))
     return calculate(call, body, "operator.floordiv", *parts, true);
   return rounded_down(call, body, number, true);

@@ -395,6 +395,10 @@ Results sum_of_list(const ValueCall& call) {
     // LibTorch removes the elements from a list of complex numbers.
     need(item.get_if<Complex>() == nullptr);
     sum = apply(arithmetic::kSum, sum, item, call.args.dimensions);
+    // LibTorch adds integers in 32 bits.
+    const SymInt* integer = sum.integer();
+    if (const auto number = integer == nullptr ? std::nullopt : integer->number())
+      sum = {SymInt(static_cast<std::int32_t>(*number))};
   }
   return {std::move(sum)};
 }
