@@ -361,8 +361,9 @@ class ClassWriter {
     std::string checks;
     std::set<std::string> used;
     for (const Guard& guard : graph.guards) {
-      const auto text = python_guard(guard.expr, names);
-      if (!text) continue;
+      const Expression checked = as_torch_checks(guard);
+      const auto text = python_guard(checked, names);
+      if (!text || checked == Expression::all({})) continue;
       checks += "        " + assumption(*text, guard) + "\n";
       guard.expr.map_sizes([&](const SymInt& size) {
         for (std::string& symbol : size.symbols()) used.insert(std::move(symbol));

@@ -180,6 +180,19 @@ std::optional<std::string> python_guard(const Expression& guard,
   return GuardText(names).write(guard);
 }
 
+Expression as_torch_checks(const Guard& guard) {
+  if (guard.reason != GuardReason::kExported) return guard.expr;
+  std::vector<Expression> kept;
+  const bool is_range = guard.expr.kind() == Expression::Kind::kAnd;
+  for (const Expression& part : is_range ? guard.expr.parts() : std::vector{guard.expr}) {
+    const auto relation = part.relation();
+    const bool is_least = (relation == Relation::kGreaterEqual && part.parts()[1].number() == 2) ||
+                          (relation == Relation::kLessEqual && part.parts()[0].number() == 2);
+    if (!is_least) kept.push_back(part);
+  }
+  return Expression::all(std::move(kept));
+}
+
 bool is_checked_in_forward(const Expression& guard) {
   const Expression& question = guard.kind() == ExpressionKind::kNot ? guard.parts()[0] : guard;
   return is_process_question(question) || is_type_question(question);

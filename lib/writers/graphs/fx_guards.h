@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "graph/graph_collection.h"
 #include "symbolic/expression.h"
 
 namespace fxtrace {
@@ -18,5 +19,9 @@ std::optional<std::string> python_guard(const Expression& guard,
 // Returns whether forward itself checks the guard: one about the process, or about the type of an input that
 // is fixed, which its value does not tell.
 bool is_checked_in_forward(const Expression& guard);
+
+// Returns the guard without a lower bound of 2, which torch.export gives to each open dimension and its own
+// module lets pass.
+Expression as_torch_checks(const Guard& guard);
 
 }  // namespace fxtrace
