@@ -334,7 +334,8 @@ def main() -> int:
         write(f"evil_{place}_{label}", data, malicious=what)
     for function in benign_files.FUNCTIONS:
         made = list(benign_files.files(function))
-        for label, data in made[:: len(made) // (MOST + 1) + 1]:
+        is_whole = any("/" in label for label, _ in made)  # the metadata of a checkpoint names files beside it
+        for label, data in made[:: 1 if is_whole else len(made) // (MOST + 1) + 1]:
             write(label, data, benign=function.__name__)
     (folder / "files.json").write_text(json.dumps(table, indent=1), encoding="utf-8")
     return 0

@@ -120,9 +120,9 @@ bool is_registered_by_torch(std::string_view name) {
     return spaces.contains(space) || is_torch_operator_space(space);
   }
   // These namespaces of classes are in LibTorch itself; others come with libraries.
-  constexpr std::array<std::string_view, 10> kOwn = {"quantized.", "rnn.",      "sparse.",    "xnnpack.",
-                                                     "mkldnn.",    "_nnapi.",   "profiling.", "dist_rpc.",
-                                                     "c10d.",      "dist_c10d."};
+  constexpr std::array<std::string_view, 11> kOwn = {"quantized.", "profiler.", "rnn.",      "sparse.",
+                                                     "xnnpack.",   "mkldnn.",   "_nnapi.",   "profiling.",
+                                                     "dist_rpc.",  "c10d.",     "dist_c10d."};
   return std::ranges::any_of(
       kOwn, [&](std::string_view own) { return name.substr(kClasses.size()).starts_with(own); });
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -91,6 +93,7 @@ class CodeCheck {
     for (const Tree* tree : file.parsed.definitions) {
       const std::string name = qualifier + "." + std::string(tree->text);
       definitions_[name] = tree;
+      undecided_ = &undecided_names_[name];
       names(*tree);
       if (!tree->is(Syntax::kClass)) continue;
       for (const Tree* statement : tree->part(1).all()) {
@@ -108,14 +111,19 @@ class CodeCheck {
     for (const Tree* tree : file->parsed.definitions) {
       guarded([&] {
         const std::string name = qualifier + "." + std::string(tree->text);
+        undecided_ = &undecided_names_[name];
         if (!tree->is(Syntax::kClass)) {
-          if (Function* function = program.find_function(name)) code(*function);
-          return;
+          Function* function = program.find_function(name);
+          if (function != nullptr) code(*function);
+          return tell_undecided(function != nullptr && is_followed(*function));
         }
         const TypePtr type = program.find_type(name);
         const auto* as_class = type == nullptr ? nullptr : type->as<ClassType>();
-        if (as_class == nullptr) return;  // an interface, a tuple or an enum, which have no code
+        if (as_class == nullptr)
+          return tell_undecided(false);  // an interface, a tuple or an enum have no code
         for (Function* method : as_class->methods()) guarded([&] { code(*method); });
+        tell_undecided(
+            std::ranges::all_of(as_class->methods(), [&](Function* method) { return is_followed(*method); }));
         for (const auto* hooks : {&as_class->forward_hooks(), &as_class->forward_pre_hooks()}) {
           for (const auto& hook : *hooks) guarded([&] { code(*hook.function); });
         }
@@ -130,8 +138,22 @@ class CodeCheck {
   void code(const Function& function) {
     // A function that calls a library's operator may have no graph without the library; only the names in it
     // are checked then.
-    if (function.has_code() && archive_.find_not_followed(function) == nullptr)
-      block(*function.graph().block());
+    if (is_followed(function)) block(*function.graph().block());
+  }
+  bool is_followed(const Function& function) const {
+    return function.has_code() && archive_.find_not_followed(function) == nullptr;
+  }
+
+  // Reports the operators of a definition of which only some overloads reach beyond tensors, if the code does
+  // not tell which they are.
+  void tell_undecided(bool is_decided) {
+    if (!is_decided) {
+      for (const std::string& name : *undecided_) called(name, operator_reach(name));
+    }
+  }
+
+  void called(const std::string& name, std::string_view reach) {
+    tell_(record_, SecurityKind::kCode, name, "it calls " + name + ", which touches " + std::string(reach));
   }
 
   void block(const IrBlock& block) {
@@ -140,11 +162,7 @@ class CodeCheck {
       const auto* schema = node->operator_schema();
       // Nodes of the language itself have no schema.
       const std::string_view reach = schema == nullptr ? std::string_view() : operator_reach(name);
-      if (!reach.empty()) {
-        const std::string shown = name.substr(0, name.find('.'));
-        tell_(record_, SecurityKind::kCode, shown,
-              "it calls " + shown + ", which touches " + std::string(reach));
-      }
+      if (!reach.empty()) called(name.substr(0, name.find('.')), reach);
       for (const IrBlock* inner : node->blocks()) this->block(*inner);
       for (const auto& attribute : node->attributes()) {
         if (const auto* graph = std::get_if<std::shared_ptr<IrGraph>>(&attribute.value))
@@ -160,9 +178,12 @@ class CodeCheck {
       // In x.f, a name that is not an operator's is a member's.
       const bool is_operator = torchscript::dotted_name(tree).starts_with("ops.") || !overloads(name).empty();
       const std::string_view reach = is_operator ? operator_reach(name) : std::string_view();
-      if (!reach.empty())
-        tell_(record_, SecurityKind::kCode, name,
-              "it calls " + name + ", which touches " + std::string(reach));
+      if (!reach.empty() && std::ranges::any_of(overloads(name), [](const Operator& overload) {
+            return operator_reach(overload.name).empty();
+          }))
+        undecided_->insert(name);
+      else if (!reach.empty())
+        called(name, reach);
     }
     for (const Tree* part : tree.all()) names(*part);
   }
@@ -284,6 +305,9 @@ class CodeCheck {
   TorchScriptArchive& archive_;
   const TellOfCode& tell_;
   std::string record_;
+  // By definition: operators that it names, of which only some overloads reach beyond tensors.
+  std::map<std::string, std::set<std::string>> undecided_names_;
+  std::set<std::string>* undecided_ = nullptr;  // those of the definition at hand
   std::vector<torchscript::Program::CodeFile> files_;
   std::unordered_map<std::string, const Tree*> definitions_;  // by qualified name
   std::size_t steps_ = 0, growths_ = 0;

@@ -312,6 +312,12 @@ def loaders() -> Iterator[File]:
 # --- torch.jit ---
 
 
+class Labelled(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.profiler.record_function("a label"):
+            return x + 1
+
+
 class Steps(nn.Module):
     """With state, a loop, a branch, a dict and methods of its own."""
 
@@ -391,6 +397,7 @@ def quantized(kind: str) -> tuple[nn.Module, tuple]:
 def torchscript() -> Iterator[File]:
     yield "steps.pt", jit_saved(scripted(Steps()))
     yield "steps_extra_files.pt", jit_saved(scripted(Steps()), _extra_files={"labels.txt": "cat\ndog\n", "config.json": '{"a": [1]}'})
+    yield "labelled.pt", jit_saved(scripted(Labelled()))
     yield "steps_frozen.pt", jit_saved(torch.jit.freeze(scripted(Steps()), preserved_attrs=["text"]))
     for name in MODULES:
         module, inputs = made(name)

@@ -154,6 +154,10 @@ def difference(expected: Any, actual: Any, path: str = "output") -> str | None:
             return f"{path}: a tensor became {type(actual).__name__}"
         if (expected.dtype, expected.shape) != (actual.dtype, actual.shape):
             return f"{path}: {expected.dtype}{list(expected.shape)} became {actual.dtype}{list(actual.shape)}"
+        if expected.layout != actual.layout:
+            return f"{path}: {expected.layout} became {actual.layout}"
+        if expected.layout != torch.strided:
+            return difference(expected.to_dense(), actual.to_dense(), path + ".to_dense()")
         if expected.is_quantized:
             return difference(expected.int_repr(), actual.int_repr(), path + ".int_repr()")
         a, b = expected.detach().contiguous().reshape(-1), actual.detach().contiguous().reshape(-1)

@@ -101,6 +101,11 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
                             std::vector<AbstractValue> results) {
   if (record_container_change(node, schema, values, results.empty() ? AbstractValue{} : results[0]))
     return propagation_.note_results(node, schema, values);
+  if (schema.name == "aten::Generator")
+    frames_.refuse(
+        "aten::Generator: torch makes one generator when it loads the code, and each call goes on with "
+        "its numbers; a graph makes a new one in each call",
+        node);
   if (record_in_python(node, schema, values)) return;
   if (schema.name.ends_with("Implicit")) check_implicit_conversion(node, schema, values);
   const Schema plain_schema = own_schema(schema);
