@@ -198,6 +198,28 @@ def test_a_part_by_the_names_of_a_trace(program, tmp_path):
         assert torch.equal(torch.export.load(part).module()(y), torch.relu(model.norm(y)).mean((2, 3)))
 
 
+class Labelled(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.relu = torch.nn.ReLU()
+        self.by_name = torch.nn.ModuleDict({"relu": self.relu, "tanh": torch.nn.Tanh()})
+
+    def forward(self, x: torch.Tensor):
+        assert self.by_name["relu"] is self.relu and self.by_name["tanh"] is not self.relu
+        with torch.profiler.record_function("a label"):
+            return self.relu(x - 1)
+
+
+def test_labels_for_the_profiler_and_questions_about_modules(program, tmp_path):
+    path, made, x = str(tmp_path / "model.pt"), str(tmp_path / "made.pt2"), torch.rand(3, 4) * 2
+    torch.jit.save(torch.jit.script(Labelled()), path)
+    done = program.run("convert", path, "-o", made, "--input", "x=float32[n,4]")
+    assert done.returncode == 0, done.stderr.decode()
+    exported = torch.export.load(made)
+    assert [str(node.target) for node in exported.graph.nodes if node.op == "call_function"] == ["aten.sub.Scalar", "aten.relu.default"]
+    assert torch.equal(exported.module()(x), Labelled()(x))
+
+
 # Of control flow in control flow that carries integers torch has no decomposition, and it unflattens buffers that overlap into
 # tensors that do not.
 NOT_ALL_FORMS = ("failing_nested", "overlap", "test_models", "aotinductor", "executorch", "coremltools")

@@ -794,6 +794,9 @@ Result random_between(const LoweredCall& call, Body& body) {
   return written;
 }
 
+// Leaves out a mark for the profiler, which torch.export does not keep either.
+Result left_out(const LoweredCall& /*call*/, Body& /*body*/) { return Operand(); }
+
 struct Row {
   std::string_view space, names;
   Rewrite rewrite = nullptr;
@@ -837,6 +840,7 @@ constexpr Row kRows[] = {
     {"operator", "is_not", is_identical<false>},
     {"builtins", "list", listed<Operand::List>},
     {"builtins", "tuple", listed<Operand::Tuple>},
+    {"profiler", "_record_function_enter_new.default _record_function_exit._RecordFunction", left_out},
     {"aten._convolution", "default deprecated", convolution},
     {"aten.random_", "from", random_between<true>},
     {"aten.random", "from", random_between<false>},

@@ -186,7 +186,9 @@ void OperatorCalls::run(const IrNode* node) {
   }
   if (!context_.key_orders.empty() && !is_by_key(*schema))
     for (const Value& value : values) context_.note_key_order(value);
-  if (is_structural(node, *schema, values)) return execute(node, std::move(values));
+  const bool asks_identity = schema->name == "aten::__is__" || schema->name == "aten::__isnot__";
+  const bool are_known_objects = asks_identity && std::ranges::all_of(values, &Value::is_object);
+  if (are_known_objects || is_structural(node, *schema, values)) return execute(node, std::move(values));
   bool all_plain = true;
   for (const Value& value : values) all_plain = context_.measure(value, node).is_plain && all_plain;
   if (is_carried_out(*schema, propagation_.traits_of(node), all_plain))
