@@ -205,7 +205,7 @@ class Labelled(torch.nn.Module):
         self.by_name = torch.nn.ModuleDict({"relu": self.relu, "tanh": torch.nn.Tanh()})
 
     def forward(self, x: torch.Tensor):
-        assert self.by_name["relu"] is self.relu and self.by_name["tanh"] is not self.relu
+        assert self.by_name["tanh"] is not self.relu
         with torch.profiler.record_function("a label"):
             return self.relu(x - 1)
 

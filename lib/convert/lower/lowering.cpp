@@ -525,7 +525,10 @@ class Lowering {
       } else if (const Argument* value = find_attribute(*node.target)) {
         lower_state(node, *value);
       } else {
-        body_.refuse(node, "the file has no tensor of that name");
+        const bool is_module = std::ranges::find(collection_.modules, *node.target, &ModuleRecord::path) !=
+                               collection_.modules.end();
+        body_.refuse(node, is_module ? "a program cannot have a module as a value"
+                                     : "the file has no tensor of that name");
       }
     }
     // Parameters and buffers that no node reads stay in the state_dict.

@@ -26,6 +26,7 @@ import convert_cases
 import fx_source
 import harness
 import torch
+from torch.utils import _pytree as pytree
 
 SECONDS = 120  # for a file
 PART = 50  # files that a worker judges
@@ -78,6 +79,19 @@ def as_lists(value: Any) -> Any:
     return {key: as_lists(item) for key, item in value.items()} if type(value) is dict else value
 
 
+def comparable(value: Any) -> Any:
+    """What is compared of a result: an awaited value, the state of a generator; of objects only that they are there."""
+    if isinstance(value, torch._C._Await):
+        return comparable(torch.jit._awaitable_wait(value))
+    if isinstance(value, torch.Generator):
+        return value.get_state()
+    if isinstance(value, (torch.nn.Module, torch.ScriptObject)):
+        return "an object"
+    if isinstance(value, (list, tuple)):
+        return list(map(comparable, value))
+    return {key: comparable(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
 class Case:
     def __init__(self, program: harness.Program, path: str, folder: str):
         self.program, self.path, self.folder = program, path, folder
@@ -94,7 +108,7 @@ class Case:
         for _ in range(times):
             args, kwargs = copy.deepcopy(self.inputs)
             torch.manual_seed(0)
-            results.append((call(*args, **kwargs), args, kwargs))
+            results.append(comparable((call(*args, **kwargs), args, kwargs)))
         return results
 
     def verdicts(self) -> dict[str, str]:
@@ -117,6 +131,8 @@ class Case:
         try:
             with torch.no_grad():
                 expected = self.run(model)
+                if harness.difference(expected, self.run(self.load())):
+                    return found | {"torch": "gives something else each time"}
         except Exception as error:
             return found | {"torch": f"does not run: {type(error).__name__}"}
         found["graph"] = self.judge(expected, lambda: self.rebuilt(graph))
@@ -137,7 +153,8 @@ class Case:
         except Exception as error:
             return f"refused: {type(error).__name__}: {error}"[:300]
         for number, (one, other) in enumerate(zip(expected, actual, strict=True)):
-            text = harness.difference(one[0], other[0]) or harness.difference(one[1:], other[1:], "inputs afterwards")
+            results = (one[0], other[0]) if make != self.source else tuple(map(pytree.tree_leaves, (one[0], other[0])))
+            text = harness.difference(*results) or harness.difference(one[1:], other[1:], "inputs afterwards")
             if text:
                 return f"different: call {number}: {text}"[:300]
         return "equal"
@@ -147,12 +164,14 @@ class Case:
         return rebuild(self.path, graph)
 
     def source(self) -> Any:
-        done = self.program.run("trace", self.path, "-f", "fx")
+        done = self.program.run("trace", self.path, "-f", "fx", *["--no-default-leaves"] * self.is_export)
         if done.returncode != 0:
             raise Verdict("crash" if crashed(done) else f"not written: {reason(done.stderr)}")
         module = fx_source.load_text(done.stdout.decode(), "graphs")
         model = torch.export.load(self.path).module() if self.is_export else torch.jit.load(self.path)
-        return fx_source.make(fx_source.classes(module)[0], model, self.path)
+        made = fx_source.make(fx_source.classes(module)[0], model, self.path)
+        # The class of a program takes its inputs in one row.
+        return (lambda *args, **kwargs: made(*pytree.tree_leaves((args, kwargs)))) if self.is_export else made
 
     def converted(self) -> Any:
         target = os.path.join(self.folder, "out.pt2")
