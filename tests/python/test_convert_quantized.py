@@ -342,6 +342,7 @@ def results() -> list:
     return [result(*each) for each in calls()]
 
 
+@pytest.mark.volume
 def test_operators_that_torch_has_in_python_only(program, tmp_path):
     """The plugin's own, with which verify runs quantized programs, in a process that has not imported torch's."""
     (plugin,) = pathlib.Path(program.path).parent.glob("libfxtrace_execute-*.so")
