@@ -1,7 +1,7 @@
 """Bodies of control flow that run as plain Python.
 
-Under autograd, torch's own cond and while_loop trace their bodies first.  That fails if a body has modules or parameters of its
-own, as bodies of a TorchScript graph have, and if an integer is carried.
+Under autograd, torch's own operators trace their bodies first.  That fails if a body has modules or parameters of its own, as
+bodies with leaves and bodies of a TorchScript graph have, and if an integer is carried.
 """
 
 from __future__ import annotations
@@ -49,7 +49,26 @@ def _while_loop(goes_on: Callable[..., Any], body: Callable[..., Any], carried: 
     return tuple(carried)
 
 
+def _stacked(rows: Sequence[Sequence[Any]]) -> list[Any]:
+    return [None if column[0] is None else torch.stack(column) for column in zip(*rows, strict=True)]
+
+
+def _map(body: Callable[..., Any], xs: Sequence[Any], operands: Sequence[Any]) -> Any:
+    return _stacked([body(*row, *operands) for row in zip(*(x.unbind() for x in xs), strict=True)])
+
+
+def _scan(body: Callable[..., Any], carried: Sequence[Any], xs: Sequence[Any], operands: Sequence[Any]) -> Any:
+    rows = []
+    for row in zip(*(x.unbind() for x in xs), strict=True):
+        results = body(*carried, *row, *operands)
+        carried, rest = results[: len(carried)], results[len(carried) :]
+        rows.append(rest)
+    return [*carried, *_stacked(rows)]
+
+
 _RUN: dict[Callable[..., Any], Callable[..., Any]] = {
     torch.ops.higher_order.cond: _cond,
     torch.ops.higher_order.while_loop: _while_loop,
+    torch.ops.higher_order.map_impl: _map,
+    torch.ops.higher_order.scan: _scan,
 }

@@ -254,7 +254,8 @@ class ProgramBuilder(Builder):
         (reader,) = self._source.graph.find_nodes(op="get_attr", target=name)
         (caller,) = reader.users
         state = self._state.of_body(caller, reader, source)
-        return ProgramBuilder(self._program, self._archive, source, state, self.functions).build(body)
+        kind = Body if _calls_modules(body) else fx.GraphModule
+        return ProgramBuilder(self._program, self._archive, source, state, self.functions).build(body, kind)
 
 
 class OwnModulesBuilder(ModelBuilder):
@@ -347,6 +348,10 @@ class OwnModulesBuilder(ModelBuilder):
 
     def build_body(self, name: str, body: GraphData) -> fx.GraphModule:
         return OwnModulesBuilder(self._model, self._archive, self.functions, self._load, self._arguments, name).build(body, Body)
+
+
+def _calls_modules(body: GraphData) -> bool:
+    return any(node.op == "call_module" for node in body) or any(map(_calls_modules, body.subgraphs.values()))
 
 
 def _keyword_only(module: torch.nn.Module) -> str | None:

@@ -4,6 +4,7 @@ computes the same as the program, bit for bit."""
 import copy
 import os
 
+import fxtrace
 import harness
 import leaf_modules
 import pytest
@@ -74,3 +75,100 @@ def test_eager_modules_take_the_calls_of_decomposed_programs(program, tmp_path, 
         expected = model(*case.args(), **case.kwargs)
     for ours, theirs in zip(pytree.tree_leaves(actual), pytree.tree_leaves(expected), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+class Linear(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(4, 4)
+        self.weight = torch.nn.Parameter(torch.rand(4))
+
+    def forward(self, x):
+        return self.inner(x) * self.weight
+
+
+class Branches(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.other = torch.nn.Linear(4, 4), Linear()
+
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda x: self.one(x), lambda x: self.other(x), (x,))
+
+
+class Rows(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return torch._higher_order_ops.map(lambda row: self.one(row), x)
+
+
+@pytest.mark.parametrize("module", (Branches, Rows))
+def test_bodies_with_leaves_have_gradients(program, tmp_path, monkeypatch, module):
+    monkeypatch.setenv("FXTRACE", program.path)
+    model = module()
+    x = torch.rand(2, 4)
+    path = os.fspath(tmp_path / "model.pt2")
+    torch.export.save(torch.export.export(model, (x,), strict=True), path)
+    rebuilt = fxtrace.trace(path).graph_module()
+    for given in (x, -x):
+        expected, actual = model(given), rebuilt(given)
+        torch.testing.assert_close(actual, expected)
+        for name, gradient in zip(
+            dict(model.named_parameters()),
+            torch.autograd.grad(expected.sum(), list(model.parameters()), allow_unused=True),
+            strict=True,
+        ):
+            own = torch.autograd.grad(actual.sum(), rebuilt.get_parameter(name), retain_graph=True, allow_unused=True)[0]
+            # torch.cond gives zeros for the branch that it does not take.
+            torch.testing.assert_close(torch.zeros_like(gradient) if own is None else own, gradient, msg=name)
+
+
+ELSEWHERE: list = []
+
+
+class Holder:
+    pass
+
+
+class Reached(torch.nn.Module):
+    """Calls its modules by other ways than their names."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.third, self.act = Linear(), Linear(), torch.nn.Linear(4, 4), torch.nn.ReLU()
+        ELSEWHERE[:] = [self.second, self.first]
+        self.plain = {"k": self.third}
+        self.holder = Holder()
+        self.holder.act = self.act
+
+    def forward(self, x):
+        for each in ELSEWHERE:
+            x = each(x)
+        return self.holder.act(self.plain["k"](x))
+
+
+def test_strict_programs_call_modules_by_their_names(program, tmp_path):
+    model, x = Reached(), torch.rand(2, 4)
+    path = os.fspath(tmp_path / "model.pt2")
+    torch.export.save(torch.export.export(model, (x,), strict=True), path)
+    collection = program.trace(path)
+    harness.check_collection(collection)
+    graph = collection["graphs"][0]
+    calls = [node["target"] for node in graph["nodes"] if node["op"] == "call_module"]
+    assert calls == ["second.inner", "first.inner", "third", "act"]
+    assert {module["path"]: module["status"] for module in collection["modules"]} == {
+        "": "traced",
+        "first": "traced",
+        "first.inner": "leaf",
+        "second": "traced",
+        "second.inner": "leaf",
+        "third": "leaf",
+        "act": "leaf",
+    }
+    assert set(graph["execution"]["param_forward_order"]) == set(dict(model.named_parameters()))
+    leaf = program.trace(path, "--leaf", "@first")["graphs"][0]
+    with torch.no_grad():
+        assert torch.equal(harness.rebuild_eager(path, leaf, model)(x), model(x))

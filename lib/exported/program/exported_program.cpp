@@ -114,6 +114,28 @@ bool lists_all_parameters(const GraphSignature& signature,
   });
 }
 
+// Tells the hierarchy which calls use which tensors; `names` are those of values that are tensors of the
+// model.
+void note_uses(const ProgramGraph& graph, const std::map<ValueId, std::string_view>& names,
+               Hierarchy& hierarchy) {
+  for (const Operation& operation : graph.operations) {
+    for_each_input(operation, [&](ValueId value) {
+      const auto tensor = names.find(value);
+      if (tensor != names.end() && operation.subgraphs.empty())
+        hierarchy.note_use(operation.call, tensor->second);
+    });
+    for (const ProgramSubgraph& body : operation.subgraphs) {
+      std::map<ValueId, std::string_view> inner;
+      for_each_lasting_operand(operation, body.graph, [&](ValueId input, const Operand& operand) {
+        const ValueId* value = operand.get_if<ValueId>();
+        const auto tensor = value == nullptr ? names.end() : names.find(*value);
+        if (tensor != names.end()) inner.emplace(input, tensor->second);
+      });
+      note_uses(body.graph, inner, hierarchy);
+    }
+  }
+}
+
 }  // namespace
 
 ExportedProgram::ExportedProgram(const FileInfo& info, const std::optional<std::string>& model)
@@ -145,6 +167,12 @@ ExportedProgram::ExportedProgram(const FileInfo& info, const std::optional<std::
     if (!comparison) comparison.emplace(graph_, hierarchy_);
     return comparison->may_be_one_module(a, b);
   };
+  std::map<ValueId, std::string_view> tensor_values;
+  for (std::size_t i = 0; i < signature_.inputs.size(); ++i) {
+    if (const auto& target = signature_.inputs[i].target)
+      tensor_values.emplace(graph_.inputs[i].value, *target);
+  }
+  note_uses(graph_, tensor_values, hierarchy_);
   hierarchy_.finish(names, may_be_one, info.size);
   make_parameters(tensors, names);
   read_guards(program);

@@ -106,7 +106,15 @@ std::size_t Hierarchy::insert(std::string_view path) {
   return found->second;
 }
 
-void Hierarchy::declare(std::string_view path) { insert(path.substr(0, path.find('@'))); }
+void Hierarchy::declare(std::string_view path) {
+  path = path.substr(0, path.find('@'));
+  insert(path);
+  declared_.emplace(path);
+}
+
+void Hierarchy::note_use(CallId call, std::string_view tensor) {
+  uses_.emplace(calls_[call].path, QualifiedName(tensor).parent());
+}
 
 Hierarchy::Entry Hierarchy::parse(std::string_view item) {
   std::vector<std::string_view> parts;
@@ -181,9 +189,74 @@ std::optional<CallId> Hierarchy::call_of(std::string_view stack) {
   return item.call;
 }
 
+// Finds the names of modules that strict=True calls by an expression: the path of no module that the file
+// lists, and of no tensor.  A part of such a module uses the tensors of the part with the same name below the
+// module's own name; without such parts, one module owns all that it uses.  If only one module without
+// tensors is reached so, and only one is never called, they are the same.
+void Hierarchy::find_names_of_expressions(const std::vector<NamedTensor>& tensors) {
+  if (declared_.size() < 2 || !is_strict()) return;
+  std::unordered_set<std::string> named = declared_;
+  for (const NamedTensor& tensor : tensors) {
+    for (std::string path(QualifiedName(tensor.name).parent()); !path.empty() && named.insert(path).second;)
+      path = QualifiedName(path).parent();
+  }
+  std::set<std::string> idle;  // modules without tensors that are never called
+  for (const std::string& path : declared_) {
+    if (!path.empty() && !called_[path_index_.at(path)]) idle.insert(path);
+  }
+  for (const NamedTensor& tensor : tensors) {
+    for (std::string path(QualifiedName(tensor.name).parent()); !path.empty();
+         path = QualifiedName(path).parent())
+      idle.erase(path);
+  }
+  const auto settle = [&](const std::set<std::size_t>& paths, const std::string& key,
+                          const std::string& name) {
+    const std::size_t own = path_index_.at(name);
+    if (called_[own]) return;
+    for (const std::size_t path : paths) {
+      types_[own] = types_[path];
+      expressions_.insert(paths_[path]);
+    }
+    called_[own] = true;
+    by_key_[key].insert(own);
+  };
+  std::vector<std::string> untold;  // keys of modules that use no tensors
+  for (const auto& [key, paths] : by_key_) {
+    if (std::ranges::any_of(paths, [&](std::size_t path) { return named.contains(paths_[path]); })) continue;
+    std::set<std::string> names, owners;
+    bool has_uses = false;
+    for (const std::size_t path : paths) {
+      for (const auto& [user, owner] : uses_) {
+        const std::string_view part =
+            std::string_view(user).substr(std::min(paths_[path].size(), user.size()));
+        if (!user.starts_with(paths_[path]) || !(part.empty() || part.front() == '.')) continue;
+        has_uses = true;
+        if (part.empty())
+          owners.insert(owner);
+        else if (owner.ends_with(part))
+          names.insert(owner.substr(0, owner.size() - part.size()));
+      }
+    }
+    if (names.empty()) names = std::move(owners);
+    if (names.size() == 1 && !names.begin()->empty() && declared_.contains(*names.begin()))
+      settle(paths, key, *names.begin());
+    else if (!has_uses)
+      untold.push_back(key);
+  }
+  // A part of a module that has its name now is no question.
+  std::erase_if(untold, [&](const std::string& key) {
+    return std::ranges::any_of(by_key_[key], [&](std::size_t path) {
+      return std::ranges::any_of(expressions_,
+                                 [&](const std::string& of) { return paths_[path].starts_with(of + "."); });
+    });
+  });
+  if (untold.size() == 1 && idle.size() == 1) settle(std::set(by_key_[untold[0]]), untold[0], *idle.begin());
+}
+
 // Finds the names of one module by their equal keys, which programs exported with strict=True have.
 void Hierarchy::find_shared_modules(const std::vector<NamedTensor>& tensors) {
   find_uncalled_names(tensors);
+  find_names_of_expressions(tensors);
   for (auto& [key, paths] : by_key_) {
     if (paths.size() < 2) continue;
     const std::size_t first = *paths.begin();
@@ -381,6 +454,7 @@ void Hierarchy::finish(const std::vector<NamedTensor>& tensors, const MayBeOneMo
     // Paths below a shared module's later name are moved below its first name.
     const std::string above(QualifiedName(paths_[i]).parent());
     const std::string path = above.empty() ? paths_[i] : first_name(above) + paths_[i].substr(above.size());
+    if (expressions_.contains(paths_[i])) continue;  // has its name
     Item& item = items[place(path, place)];
     if (item.source == SIZE_MAX || types_[item.source].empty()) item.source = i;
     if (called_[i]) called_[item.source] = true;
@@ -418,6 +492,7 @@ void Hierarchy::finish(const std::vector<NamedTensor>& tensors, const MayBeOneMo
     const auto module = find_module(call.path);
     if (!module) continue;
     call.module = *module;
+    if (!by_path_.contains(call.path)) call.path = modules_[module->index].path;  // an expression
     if (call.path == modules_[module->index].path) named.insert(module->index);
   }
   for (const Call& call : calls_) {

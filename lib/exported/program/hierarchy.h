@@ -24,7 +24,10 @@
 //    its children.
 // 5. A module with `alias_of` has no children, and modules below a shared module have only the path below its
 //    first name.  `is_assumed` tells that the sharing is assumed.
-// 6. After finish(), Call::module is the module under its first path, by whatever name it was called.
+// 6. With strict=True, a module that forward took from elsewhere than its registered name has the expression
+// as
+//    its path: "G['CACHE'].blocks[0]", "plain[0]".  Its name is that of the module that owns what it uses.
+// 7. After finish(), Call::module is the module under its first path, by whatever name it was called.
 //
 // Example: the model has self.enc = Block(), self.dec = self.enc, and forward calls both names.  With
 // strict=False two nodes have the stacks
@@ -62,7 +65,7 @@ class Hierarchy {
     CallId parent = kRootCall;
     std::uint32_t depth = 0;  // 0 for the root's call
     std::string number;       // distinguishes calls with the same path: "", "1", "2"
-    std::string path;         // as written in the program
+    std::string path;         // as written in the program; the name of a module that an expression reached
   };
 
   Hierarchy();
@@ -79,6 +82,9 @@ class Hierarchy {
     std::size_t tensor = 0;  // a number that tied names share
     bool is_empty = false;   // has no elements, and so no storage to share
   };
+
+  // Tells that an operation of the call uses a parameter or buffer.  Called before finish().
+  void note_use(CallId call, std::string_view tensor);
 
   // Tells whether two calls of modules with the same tensors may be calls of one module.
   using MayBeOneModule = std::function<bool(CallId, CallId)>;
@@ -119,6 +125,7 @@ class Hierarchy {
   void find_shared_modules(const std::vector<NamedTensor>& tensors);
   void find_equal_modules(const std::vector<NamedTensor>& tensors, const MayBeOneModule& may_be_one);
   void find_uncalled_names(const std::vector<NamedTensor>& tensors);
+  void find_names_of_expressions(const std::vector<NamedTensor>& tensors);
 
   std::vector<Call> calls_;
   std::unordered_map<std::string, CallId> known_calls_;  // parent and entry, as text
@@ -137,6 +144,9 @@ class Hierarchy {
   std::unordered_map<std::string, std::set<std::size_t>> by_key_;  // the paths of a module, by its key
   std::unordered_map<std::string, std::string> shared_;            // the first path, by later path
   std::unordered_set<std::string> assumed_;  // paths whose sharing is assumed, not known
+  std::unordered_set<std::string> declared_;
+  std::set<std::pair<std::string, std::string>> uses_;  // paths of calls, and owners of tensors that they use
+  std::unordered_set<std::string> expressions_;  // paths by which Python reached modules that have names
 
   std::vector<ModuleInfo> modules_;
   std::unordered_map<std::string, ModuleId> by_path_;
