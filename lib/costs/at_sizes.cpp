@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "costs/graph_costs.h"
+#include "graph/analysis/described_inputs.h"
 #include "support/error.h"
 #include "support/text/columns.h"
+#include "support/text/identifier.h"
 #include "support/text/nearest.h"
 #include "support/text/number_in.h"
 #include "support/text/shell_word.h"
@@ -104,8 +106,7 @@ class Solver {
     } else if (input.meta->value) {
       sizes = {*input.meta->value};
     } else {
-      throw usage_error("--at: the sizes of " + given.name + " are not known",
-                        {"--input " + shell_word(given.name + "=float32[batch,..]") + " gives it names"});
+      throw usage_error("--at: the sizes of " + given.name + " are not known", how_to_name("batch"));
     }
     if (sizes.size() != given.sizes.size()) {
       throw usage_error("--at: " + given.name + " has " + counted(std::ssize(sizes), "size") + ", not " +
@@ -118,6 +119,11 @@ class Solver {
 
   static std::string list_text(const std::vector<Expression>& sizes) {
     return "[" + joined(sizes, &Expression::text) + "]";
+  }
+
+  std::vector<std::string> how_to_name(const std::string& name) const {
+    const std::string option = option_to_name_a_size(collection_, is_identifier(name) ? name : "batch");
+    return {"no size of this model has a name" + (option.empty() ? "" : "; " + option + " gives one")};
   }
 
   [[noreturn]] void refuse_name(const GivenSizes& given, const std::vector<std::string>& names) const {
@@ -139,9 +145,10 @@ class Solver {
       if (list.size() > kMostNames) list.resize(kMostNames);
       return joined(list);
     };
-    hints.push_back(names.empty()
-                        ? "no size of this model has a name; --input 'x=float32[batch,3]' gives names"
-                        : "sizes: " + some(names));
+    if (names.empty())
+      hints = how_to_name(given.sizes.size() == 1 ? given.name : "batch");
+    else
+      hints.push_back("sizes: " + some(names));
     if (!inputs.empty()) hints.push_back("inputs: " + some(inputs));
     throw usage_error(
         "--at: no size and no input is named '" + given.name + "'" + did_you_mean(given.name, all), hints);

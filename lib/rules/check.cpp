@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "graph/analysis/described_inputs.h"
 #include "graph/analysis/input_sizes.h"
 #include "operators/names/callable_operators.h"
 #include "operators/names/modules.h"
@@ -372,12 +373,17 @@ class Checker {
   }
 
   // Returns the unknown parts of the costs: "3 calls of unknown sizes"; empty when there are none.
-  static std::string missing(const ModelSummary& costs) {
+  std::string missing(const ModelSummary& costs) const {
     std::vector<std::string> parts;
     const auto calls = [](std::int64_t count) {
       return with_separators(count) + (count == 1 ? " call" : " calls");
     };
-    if (costs.unsized > 0) parts.push_back(calls(costs.unsized) + " of unknown sizes (--input gives shapes)");
+    const GraphCollection& collection = *model_.collection;
+    const bool may_be_described = collection.model.is_torchscript() && !collection.graphs.empty() &&
+                                  lacks_sizes(collection.graphs.front().graph);
+    if (costs.unsized > 0)
+      parts.push_back(calls(costs.unsized) + " of unknown sizes" +
+                      (may_be_described ? " (--input gives shapes)" : ""));
     std::int64_t unknown = 0;
     for (const auto& [name, count] : costs.unknown) add_saturated(unknown, count);
     if (unknown > 0)

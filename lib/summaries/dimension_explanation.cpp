@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "graph/analysis/described_inputs.h"
 #include "graph/analysis/input_sizes.h"
 #include "graph/analysis/text_form.h"
 #include "graph/each_graph.h"
@@ -171,10 +172,9 @@ class DimensionExplainer {
 
   Error unknown() const {
     if (names_.empty()) {
-      const bool is_script = collection_.model.is_torchscript();
+      const std::string option = option_to_name_a_size(collection_, is_identifier(name_) ? name_ : "batch");
       return usage_error("--dim " + shell_word(name_) + ": the model has no named dimensions",
-                         {is_script ? "--input gives its inputs sizes by name: --input 'x=float32[batch,3]'"
-                                    : "all of its sizes are numbers"});
+                         {option.empty() ? "all of its sizes are numbers" : option + " gives a size a name"});
     }
     const std::vector<std::string> names(names_.begin(), names_.end());
     constexpr std::size_t kMost = 20;

@@ -7,6 +7,7 @@
 #include "convert/lower/quantized_calls.h"
 #include "convert/lower/rewrites.h"
 #include "convert/lower/tree_text.h"
+#include "graph/analysis/described_inputs.h"
 #include "operators/higher_order.h"
 #include "operators/names/function_traits.h"
 #include "operators/operators.h"
@@ -453,6 +454,10 @@ void Body::lower(const Node& node) {
          parts.space.starts_with("torch._functorch") ? "--pass remove-batch-dims" : "");
 }
 
+std::string Body::help_for_shapes() const {
+  return lacks_sizes(source_.graph) ? "--input for all tensors among the inputs" : "";
+}
+
 // Returns the name of the node that takes the item, or a generated one.
 std::string Body::name_of_item(const Node& node, std::size_t index) const {
   const Node* item = find_item(node, index);
@@ -506,7 +511,7 @@ bool Body::add_results(const LoweredCall& call, const std::vector<SchemaType>& t
         refuse(node, "the shape of its result is not known",
                operation.target.find_operator() == nullptr
                    ? "shapes of custom operators' results are known in exported programs only"
-                   : "--input for all tensors among the inputs");
+                   : help_for_shapes());
         return false;
       }
     } else if (!own.value) {

@@ -161,6 +161,8 @@ class Body {
   // Returns whether the node is used only as the condition of the loop whose condition this graph computes.
   bool is_condition(const Node& node) const;
   void refuse(const Node& node, std::string why, std::string help = {});
+  // Returns what may tell the shape of a result; empty if all inputs are described.
+  std::string help_for_shapes() const;
 
  private:
   std::unordered_set<std::uint32_t> find_needless() const;

@@ -36,6 +36,8 @@
 #include "support/text/shell_word.h"
 #include "support/text/words.h"
 #include "symbolic/srepr.h"
+#include "trace/options/config.h"
+#include "trace/options/input_choice.h"
 
 namespace fxtrace {
 namespace {
@@ -241,38 +243,75 @@ class Lowering {
     return std::nullopt;
   }
 
-  // Returns how --input names the parts of a container of tensors, and what is not known of it; nothing for
-  // other types.
-  static std::pair<std::string, std::string> parts_to_tell(std::string_view type) {
-    if (type.starts_with("Optional[")) type.remove_prefix(std::string_view("Optional[").size());
-    if (type.find("Tensor") == std::string_view::npos) return {};
-    if (type.starts_with("List[")) return {".0", "the number and the shapes of its items are not known"};
-    if (type.starts_with("Tuple[")) return {".0", "the shapes of its items are not known"};
-    if (type.starts_with("Dict[str,")) return {".KEY", "its keys and their shapes are not known"};
-    if (type.starts_with("Dict[")) return {"", "a program cannot have a dict whose keys are not text"};
+  // Adds the paths of the tensors in the value of a guess, which are "past.0.k" as --input takes them.
+  static void add_tensors(const std::string& path, const Argument& value, std::vector<std::string>& paths) {
+    if (is_concrete_placeholder(value)) paths.push_back(path);
+    if (const auto* list = value.get_if<Argument::List>()) {
+      for (std::size_t i = 0; i < list->items.size(); ++i)
+        add_tensors(path + "." + std::to_string(i), list->items[i], paths);
+    } else if (const auto* dict = value.get_if<Argument::Dict>()) {
+      for (const auto& [key, item] : dict->items)
+        add_tensors(path + "." + *key.get_if<std::string>(), item, paths);
+    }
+  }
+
+  static bool holds_plain_values(const Argument& value) {
+    if (const auto* list = value.get_if<Argument::List>())
+      return std::ranges::any_of(list->items, holds_plain_values);
+    if (const auto* dict = value.get_if<Argument::Dict>())
+      return std::ranges::any_of(dict->items,
+                                 [](const auto& item) { return holds_plain_values(item.value); });
+    return !is_concrete_placeholder(value);
+  }
+
+  // Returns a value of the input, as JSON, with the parts that the code uses; empty where none is known.
+  std::string possible_value(const std::string& input) const {
+    for (const InputGuess& guess : model_.guess_inputs(options_.method)) {
+      if (guess.name == input) return guess.value;
+    }
     return {};
+  }
+
+  // Returns options that describe the container at that path of an input; empty where it has no tensors.
+  std::string specs_of_parts(const std::string& path) const {
+    const std::string input = path.substr(0, path.find('.'));
+    const std::string json = possible_value(input);
+    if (json.empty()) return {};
+    const Argument value = parse_concrete(json, input);
+    std::vector<std::string> paths;
+    add_tensors(input, value, paths);
+    std::string options;
+    for (const std::string& tensor : paths) {
+      if (tensor.starts_with(path + ".")) options += " --input " + shell_word(tensor + "=float32[...]");
+    }
+    if (options.empty() || !holds_plain_values(value)) return options;
+    return " --concrete " + shell_word(input + "=" + json) + options;
   }
 
   void refuse_input(const Node& node, const std::string& name) {
     const Meta& meta = *node.meta;
     body_.leave_out(node.id);
     const std::string type = meta.type.value_or("a value");
+    const bool is_tensor = type == "Tensor" || type == "Optional[Tensor]";
+    const std::string whole = name.substr(0, name.find('.'));
+    const bool is_part = whole != name;
     if (meta.dtype && is_quantized(*meta.dtype)) {
       refuse({}, "input " + name, "a program cannot take quantized tensors");
-    } else if (const auto [parts, why] = parts_to_tell(type); !parts.empty() || !why.empty()) {
-      refuse({}, "input " + name, why,
-             parts.empty() ? ""
-                           : "--input " + shell_word(name + parts + "=float32[...]") + ", for each of them");
-    } else if (type.find("Tensor") != std::string::npos) {
+    } else if (is_tensor) {
       refuse({}, "input " + name, "its shape is not known",
              "--input " + shell_word(name + "=float32[...]") + ", with its type and sizes");
     } else if (type == "int") {
       refuse({}, "input " + name, "its value is not known",
-             "--concrete " + shell_word(name + "=VALUE") + ", or --input " + shell_word(name + "=n") +
-                 " to keep it an input");
+             is_part ? "--input " + shell_word(name + "=n") + " keeps it an input"
+                     : "--concrete " + shell_word(name + "=VALUE") + ", or --input " +
+                           shell_word(name + "=n") + " to keep it an input");
+    } else if (type.find("Dict[") != std::string::npos && type.find("Dict[str,") == std::string::npos) {
+      refuse({}, "input " + name, "a program cannot have a dict whose keys are not text");
+    } else if (const auto specs = specs_of_parts(name); !specs.empty()) {
+      refuse({}, "input " + name, "its parts and their shapes are not known", "for example" + specs);
     } else {
       refuse({}, "input " + name, "a program cannot take an input of type " + type + " that varies",
-             "--concrete " + shell_word(name + "=VALUE"));
+             "--concrete " + shell_word(is_part ? whole + "=" + possible_value(whole) : name + "=VALUE"));
     }
   }
 

@@ -86,7 +86,7 @@ Result quantized(const LoweredCall& call, Body& body, const Operand& numbers, Qu
 std::optional<Meta> meta_of_numbers(const LoweredCall& call, Body& body) {
   const Meta& meta = *call.node.meta;
   if (meta.shape) return in_dtype(meta, ScalarType::kFloat32);
-  body.refuse(call.node, "the shape of its result is not known", "--input for all tensors among the inputs");
+  body.refuse(call.node, "the shape of its result is not known", body.help_for_shapes());
   return std::nullopt;
 }
 

@@ -283,8 +283,7 @@ void check_dimensions(const std::vector<DimensionRange>& ranges, const std::vect
   for (const DimensionRange& range : ranges) {
     if (std::find(known.begin(), known.end(), range.name) != known.end()) continue;
     throw usage_error("--dim: no dimension named " + shell_quoted(range.name),
-                      {known.empty() ? "no dimension has a name; --input " +
-                                           shell_quoted("x=float32[" + range.name + ",3]") + " gives it one"
+                      {known.empty() ? "no dimension has a name; a size in --input NAME=SPEC gives it one"
                                      : "named dimensions: " + joined(known, shell_word)});
   }
 }

@@ -44,8 +44,9 @@ std::string with_numbers(const std::string& spec) {
 // Returns a value for an input without a default, as JSON; empty when there is none to try.
 std::string any_value(const InputGuess& input) {
   const std::string& type = input.type;
-  if (!input.value.empty()) return input.value;
   if (type.starts_with("Optional[")) return "null";
+  // A spec tells more than the place of a tensor in a structured value.
+  if (!input.value.empty() && input.specs.empty()) return input.value;
   if (type == "bool") return "false";
   if (type == "int") return "1";
   if (type == "float") return "1.0";

@@ -30,8 +30,12 @@ struct Told {
 };
 constexpr std::int64_t kRank = INT64_MAX;  // as a dimension: the number of dimensions
 
-// The facts that the code expects of an input.
+constexpr const char* kAnyItem = "*";
+
+// The facts that the code expects of an input, or of a part of one.
 struct Asked {
+  TypePtr type;                              // of a container that the code takes apart; may be null
+  std::map<std::string, std::size_t> parts;  // its parts as inputs of their own: by key, of a list kAnyItem
   std::map<std::int64_t, std::int64_t>
       sizes;  // by dimension: a number that it is compared with, or one above an index
   std::optional<std::int64_t> rank;
@@ -49,8 +53,10 @@ const OperatorFacts& facts_of(const IrNode& node) {
 
 class Guesser {
  public:
-  Guesser(const TorchScriptArchive& archive, std::size_t inputs)
-      : archive_(archive), specs_(inputs), asked_(inputs) {}
+  Guesser(const TorchScriptArchive& archive, const std::vector<FunctionArgument>& formals)
+      : archive_(archive) {
+    for (std::size_t i = 1; i < formals.size(); ++i) add_input(formals[i].type);
+  }
 
   Told run(const IrGraph& graph, const std::vector<Told>& arguments, int depth) {
     const auto& formals = graph.inputs();
@@ -61,10 +67,51 @@ class Guesser {
     return graph.outputs().empty() ? Told{} : told_[graph.outputs()[0]];
   }
 
-  std::vector<std::vector<std::string>> take_result() { return std::move(specs_); }
+  const std::vector<std::vector<std::string>>& specs() const { return specs_; }
   const std::vector<Asked>& asked() const { return asked_; }
 
  private:
+  std::size_t add_input(TypePtr type) {
+    if (const auto optional = type->as<OptionalType>()) type = optional->element();
+    specs_.emplace_back();
+    asked_.emplace_back().type = std::move(type);
+    return asked_.size() - 1;
+  }
+
+  // Returns the part of containers that a node takes, in the terms of inputs; nothing for other values.
+  std::optional<Told> part_of(const Told& whole, const Value& key) {
+    constexpr std::size_t kMost = 1000;
+    Told told;
+    for (const std::size_t input : whole.inputs) {
+      const TypePtr type = asked_[input].type;
+      const auto dict = type->as<DictType>();
+      const auto list = type->as<ListType>();
+      const auto tuple = type->as<TupleType>();
+      const bool is_known = tuple ? key.is_int() : dict ? key.is_string() : bool(list);
+      if (!is_known || asked_.size() >= kMost) return std::nullopt;
+      TypePtr part = list ? list->element() : dict ? dict->value() : TypePtr();
+      if (tuple) {
+        const auto& items = tuple->items();
+        const std::int64_t index = key.to_int() + (key.to_int() < 0 ? std::ssize(items) : 0);
+        if (index < 0 || index >= std::ssize(items)) return std::nullopt;
+        part = items[static_cast<std::size_t>(index)];
+        told.inputs.insert(part_of(input, std::to_string(index), part));
+      } else {
+        told.inputs.insert(part_of(input, dict ? key.to_string() : kAnyItem, part));
+      }
+    }
+    if (told.inputs.empty()) return std::nullopt;
+    return told;
+  }
+
+  std::size_t part_of(std::size_t input, const std::string& key, const TypePtr& type) {
+    if (const auto known = asked_[input].parts.find(key); known != asked_[input].parts.end())
+      return known->second;
+    const std::size_t part = add_input(type);
+    asked_[input].parts.emplace(key, part);
+    return part;
+  }
+
   void run(const IrBlock& block, int depth) {
     for (const IrNode* node : block.nodes()) {
       if (++nodes_ > kMaxNodes) return;
@@ -96,9 +143,21 @@ class Guesser {
         told_[node.output()] = std::move(all);
         return;
       }
-      case Symbol::kPrimTupleConstruct:  // the first element stands for the tuple
       case Symbol::kPrimTupleIndex:
       case Symbol::kPrimTupleUnpack:
+        if (const Told whole = told_[node.input(0)]; !whole.inputs.empty()) {
+          bool is_part = false;
+          for (std::size_t i = 0; i < node.outputs().size(); ++i) {
+            const Value key =
+                node.inputs().size() > 1 ? told_[node.input(1)].value : Value(static_cast<std::int64_t>(i));
+            auto part = part_of(whole, key);
+            if (part) told_[node.output(i)] = std::move(*part);
+            is_part = is_part || part.has_value();
+          }
+          if (is_part) return;
+        }
+        [[fallthrough]];
+      case Symbol::kPrimTupleConstruct:  // the first element stands for the tuple
       case Symbol::kPrimUncheckedCast:
         if (!node.inputs().empty() && !node.outputs().empty())
           told_[node.output(0)] = Told(told_[node.input(0)]);
@@ -258,6 +317,12 @@ class Guesser {
       constexpr std::int64_t kMost = 64;
       if (length <= kMost) asked.length = std::max(asked.length, length);
     }
+    if (is_item || name == "prim::ListUnpack") {
+      for (const IrValue* output : node.outputs()) {
+        if (auto part = part_of(first, second.value)) told_[output] = std::move(*part);
+      }
+      return !first.inputs.empty();
+    }
     return false;
   }
 
@@ -351,13 +416,18 @@ std::vector<std::string> possible_specs(const Asked& asked) {
 }
 
 // Returns a possible value of the type as JSON; empty where none is known.
-std::string possible_value(const Type& type, const Asked& asked, int depth = 0) {
+std::string possible_value(const Type& type, const std::vector<Asked>& all, const Asked& asked,
+                           int depth = 0) {
   constexpr int kMaxNested = 4;
   const auto quoted = [](const std::string& text) {
     return json_text(JsonLayout::kCompact, [&](JsonEmitter& json) { json.value(text); });
   };
-  const auto inner = [&](std::size_t i) {
-    return depth < kMaxNested ? possible_value(*type.contained_types().at(i), Asked{}, depth + 1) : "";
+  const auto inner = [&](std::size_t i, const std::string& key) {
+    const auto part = asked.parts.find(key);
+    return depth < kMaxNested
+               ? possible_value(*type.contained_types().at(i), all,
+                                part == asked.parts.end() ? Asked{} : all[part->second], depth + 1)
+               : "";
   };
   switch (type.kind()) {
     case TypeKind::kTensor:
@@ -369,33 +439,38 @@ std::string possible_value(const Type& type, const Asked& asked, int depth = 0) 
     case TypeKind::kBool:
       return depth > 0 ? "false" : "";
     case TypeKind::kOptional:
-      return depth > 0 ? "null" : "";
+      return depth > 0 ? "null" : possible_value(*type.contained_types().at(0), all, asked);
     case TypeKind::kString:
-      if (depth > 0) return "\"\"";
-      return asked.texts.empty() ? "" : quoted(asked.texts.front());
+      if (asked.texts.empty()) return depth > 0 ? "\"\"" : "";
+      return quoted(asked.texts.front());
     case TypeKind::kList: {
-      const std::string item = inner(0);
+      const std::string item = inner(0, kAnyItem);
       if (item.empty()) return "";
       std::string list = "[" + item;
       for (std::int64_t i = 1; i < asked.length; ++i) list += ", " + item;
       return list + "]";
     }
     case TypeKind::kTuple: {
-      std::string list;
-      for (std::size_t i = 0; i < type.contained_types().size(); ++i) {
-        const std::string item = inner(i);
+      const auto& tuple = *type.as<TupleType>();
+      std::string items;
+      for (std::size_t i = 0; i < tuple.items().size(); ++i) {
+        const std::string item = inner(i, std::to_string(i));
         if (item.empty()) return "";
-        list += (i == 0 ? "[" : ", ") + item;
+        items += (i == 0 ? "" : ", ") + (tuple.is_named() ? quoted(tuple.fields()[i]) + ": " : "") + item;
       }
-      return list.empty() ? "" : list + "]";
+      if (items.empty()) return "";
+      return tuple.is_named() ? "{" + items + "}" : "[" + items + "]";
     }
     case TypeKind::kDict: {
-      const std::string item = inner(1);
-      if (item.empty() || type.contained_types()[0]->kind() != TypeKind::kString) return "";
+      if (type.contained_types()[0]->kind() != TypeKind::kString) return "";
       std::vector<std::string> keys = asked.keys.empty() ? asked.tested_keys : asked.keys;
       if (keys.empty()) keys.emplace_back("a");
       std::string dict;
-      for (const std::string& key : keys) dict += (dict.empty() ? "{" : ", ") + quoted(key) + ": " + item;
+      for (const std::string& key : keys) {
+        const std::string item = inner(1, key);
+        if (item.empty()) return "";
+        dict += (dict.empty() ? "{" : ", ") + quoted(key) + ": " + item;
+      }
       return dict + "}";
     }
     default:
@@ -439,22 +514,23 @@ std::vector<InputGuess> guess_inputs(const TorchScriptArchive& archive, const Re
   }
   const IrGraph* graph = archive.find_graph(method);
   if (graph == nullptr) return guesses;
-  Guesser guesser(archive, guesses.size());
+  Guesser guesser(archive, formals);
   guesser.run(*graph, arguments, 0);
-  auto specs = guesser.take_result();
   for (std::size_t i = 0; i < guesses.size(); ++i) {
-    guesses[i].specs = std::move(specs[i]);
-    guesses[i].possible = possible_specs(guesser.asked()[i]);
+    const Asked& asked = guesser.asked()[i];
+    guesses[i].specs = guesser.specs()[i];
+    guesses[i].possible = possible_specs(asked);
     if (guesses[i].type != "List[Tensor]" || !guesses[i].specs.empty()) continue;
+    if (const auto item = asked.parts.find(kAnyItem); item != asked.parts.end())
+      guesses[i].specs = guesser.specs()[item->second];
+    if (!guesses[i].specs.empty()) continue;
     // Models that detect objects take a list of images.
     if (const TensorRef kernel = first_kernel(*self)) {
       guesses[i].specs = {dtype_name(kernel->dtype) + "[" + std::to_string(kernel->sizes[1]) + ",H,W]"};
     }
   }
-  for (std::size_t i = 0; i < guesses.size(); ++i) {
-    // A spec tells more than the place of a tensor in a structured value.
-    if (guesses[i].specs.empty()) guesses[i].value = possible_value(*formals[i + 1].type, guesser.asked()[i]);
-  }
+  for (std::size_t i = 0; i < guesses.size(); ++i)
+    guesses[i].value = possible_value(*formals[i + 1].type, guesser.asked(), guesser.asked()[i]);
   return guesses;
 }
 

@@ -127,7 +127,8 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
     case TargetForm::kUnsupported:
       for (const Value& value : values) recording_.record_query(value);
       if (const Proxy* dict = values.empty() ? nullptr : recording_.find_recorded(values[0]);
-          dict != nullptr && is_dict_of_tensors(*dict->static_type) && recording_.is_given(values[0])) {
+          dict != nullptr && is_dict_of_tensors(*dict->static_type) && recording_.is_given(values[0]) &&
+          context_.root.index == 0) {  // options are about inputs of the model, not of its submodules
         const std::string input = recording_.describe(values[0]);
         frames_.refuse(schema.name + " of a dict whose keys are not known: " + input + "; --input " +
                            shell_quoted(input + ".KEY=float32[...]") +

@@ -105,6 +105,35 @@ void RootInputs::fail(const std::string& what) const {
   throw usage_error(what, {inputs.empty() ? "the method has no inputs" : "the inputs are " + inputs});
 }
 
+// Returns the path as Place has it: parts of named tuples, which may be given by position, by name.
+static std::string with_fields(const std::string& path, TypePtr type) {
+  std::string result;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const std::string step = path.substr(begin, end - begin);
+    begin = end + 1;
+    std::string part = step;
+    if (!result.empty() && type) {
+      if (const auto optional = type->as<OptionalType>()) type = optional->element();
+      const auto position = number_in<std::size_t>(step);
+      const auto tuple = type->as<TupleType>();
+      if (tuple && tuple->is_named() && position && *position < tuple->fields().size())
+        part = tuple->fields()[*position];
+      TypePtr inner;
+      if (const auto list = type->as<ListType>()) inner = list->element();
+      if (const auto dict = type->as<DictType>()) inner = dict->value();
+      if (tuple) {
+        for (std::size_t i = 0; i < tuple->items().size(); ++i) {
+          if (tuple->is_named() ? tuple->fields()[i] == part : position == i) inner = tuple->items()[i];
+        }
+      }
+      type = inner;
+    }
+    result += (result.empty() ? "" : ".") + part;
+  }
+  return result;
+}
+
 // Reads the specs of --input, and replaces positions by names.
 void RootInputs::read_dummies() {
   const auto& formals = schema_.arguments;
@@ -117,7 +146,8 @@ void RootInputs::read_dummies() {
     } else {
       check_input_name(first, names_, [this](const std::string& what) { fail(what); });
     }
-    Dummy dummy{first + input.name.substr(dot), parse_input_spec(input)};
+    const auto formal = std::ranges::find(formals, first, &FunctionArgument::name);
+    Dummy dummy{with_fields(first + input.name.substr(dot), formal->type), parse_input_spec(input)};
     // Of several specs for a place the last one counts.
     std::erase_if(dummies_, [&](const Dummy& earlier) { return earlier.path == dummy.path; });
     dummies_.push_back(std::move(dummy));

@@ -179,7 +179,7 @@ TEST_CASE("dimensions: of the specs, with their ranges", "[input_spec]") {
   CHECK(error_of([&] { check_dimensions({range("bath", 1, 2)}, {"batch", "seq"}); }) ==
         "--dim: no dimension named 'bath'; named dimensions: batch, seq");
   CHECK_THAT(error_of([&] { check_dimensions({range("b", 1, 2)}, {}); }),
-             ContainsSubstring("--input 'x=float32[b,3]' gives it one"));
+             ContainsSubstring("a size in --input NAME=SPEC gives it one"));
 }
 
 TEST_CASE("input choice: fixed, remaining or default", "[input_choice]") {
