@@ -32,6 +32,7 @@ REASONS = {
     "lib/writers/graphs/fx_guards.cpp": "questions of guards, as Python asks them",
     "lib/pictures/labels.cpp": "arguments that a label leaves out",
     "lib/security": "what code may call while it is loaded",
+    "lib/execute/quantized_decomposed.cpp": "operators that it registers, which torch has in Python only",
     "lib/exported/format": "fields of a .pt2 file, what a guard asks of its inputs, and Python's functions that programs call",
     "lib/catalog/database.cpp": "functions of SQL",
     "lib/passes/remove_inplace.cpp": "a method of tensors that guards ask",
