@@ -388,3 +388,34 @@ def test_what_is_shown_of_a_name_is_one_word_of_a_shell(program, tmp_path):
             assert any(NAME in word for word in shlex.split(commands[0].removesuffix("?"))), line
             shown += 1
     assert shown >= 4
+
+
+def test_hooks_of_traced_archives_are_told(program, tmp_path):
+    class Child(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.fc(x)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.child = Child()
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.child(x) + 1
+
+    def scale(module, inputs, result):
+        return result * module.fc.bias
+
+    path = str(tmp_path / "model.pt")
+    model = Net()
+    torch.jit.trace(model, torch.rand(2, 4)).save(path)
+    assert program.run("trace", path).stderr == b""
+    model.child.register_forward_hook(scale)
+    torch.jit.trace(model, torch.rand(2, 4)).save(path)
+    error = program.run("trace", path).stderr.decode()
+    assert "torch.jit.trace wrote what hooks of modules do into the code of the callers" in error
+    assert re.search(r"scale \(.*test_hints\.py:\d+\) in the root", error)

@@ -34,6 +34,7 @@ std::vector<Diagnostic> BoundTorchScriptProgram::warnings() const {
     warnings.push_back(
         {"--hooks skip had no effect: the model has no hooks apart from its code; torch.jit.trace makes hooks part of the code"});
   }
+  if (auto hooks = hooks_in_callers(program_)) warnings.push_back(*std::move(hooks));
   if (auto invalid = findings_.invalid_calls()) warnings.push_back(*std::move(invalid));
   return warnings;
 }

@@ -5,6 +5,8 @@
 #include <set>
 #include <vector>
 
+#include "operators/names/modules.h"
+
 namespace fxtrace::interpreter {
 
 bool is_hook_of(const ClassType& type, const Function& function) {
@@ -97,6 +99,58 @@ std::size_t count_hooks_inside(const TorchScriptProgram& program, ModuleId modul
                                const std::string& method) {
   const ClassType& type = class_of(*program.object(module));
   return HookSearch(program, module).run(method.empty() ? find_forward(type) : type.find_method(method));
+}
+
+// Returns the function of a hook that ran the operation; nothing when a forward did.  A forward runs below
+// Module._slow_forward while torch.jit.trace records, a hook directly below what calls the module.
+static const StackFrame* find_hook(const std::vector<StackFrame>& stack) {
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    if (!stack[i].file.ends_with("torch/nn/modules/module.py")) continue;
+    const bool is_hook = stack[i].function == "inner" || stack[i].function == "_call_impl";
+    return is_hook && i > 0 ? &stack[i - 1] : nullptr;
+  }
+  return nullptr;
+}
+
+std::optional<Diagnostic> hooks_in_callers(const TorchScriptProgram& program) {
+  constexpr std::size_t kMaxNodes = 20'000, kShown = 3;
+  std::set<const ClassType*> seen;
+  std::map<std::string, std::set<std::string>> hooks;  // paths of callers, by the hook and its place
+  std::size_t nodes = 0;
+  for (std::uint32_t i = 0; i < program.modules().size(); ++i) {
+    const ClassType& type = class_of(*program.object(ModuleId{i}));
+    if (is_torch_module(program.modules()[i].type) || !seen.insert(&type).second) continue;
+    for (const Function* method : type.methods()) {
+      const IrGraph* graph = program.archive().find_graph(*method);
+      if (graph == nullptr) continue;
+      for (const IrNode* node : graph->nodes()) {
+        if (node->is(Symbol::kPrimConstant) || node->is(Symbol::kPrimGetAttr)) continue;
+        if (node->kind() == Symbol::kPrimCallMethod || ++nodes > kMaxNodes) continue;
+        // The innermost frame takes no time; only functions other than forward may be hooks.
+        const auto location = program.location(node->source_range(), "");
+        if (location && location->function == "forward") continue;
+        const std::vector<StackFrame> stack = program.stack(node);
+        if (stack.empty() && nodes == 1) return std::nullopt;  // not an archive of torch.jit.trace
+        if (const StackFrame* hook = find_hook(stack)) {
+          const std::string& path = program.modules()[i].path;
+          hooks[hook->function + " (" + hook->file + ":" + std::to_string(hook->line) + ")"].insert(
+              path.empty() ? "the root" : path);
+        }
+      }
+    }
+  }
+  if (hooks.empty()) return std::nullopt;
+  std::string text;
+  std::size_t count = 0;
+  for (const auto& [hook, callers] : hooks) {
+    if (++count > kShown) continue;
+    text += (text.empty() ? "" : ", ") + hook + " in " + *callers.begin() +
+            (callers.size() == 1 ? "" : " and " + std::to_string(callers.size() - 1) + " more");
+  }
+  if (count > kShown) text += " and " + std::to_string(count - kShown) + " more hooks";
+  return Diagnostic{
+      "torch.jit.trace wrote what hooks of modules do into the code of the callers, whose scope it has: {}",
+      {std::move(text)}};
 }
 
 }  // namespace fxtrace::interpreter

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "torchscript/interpreter/program/torchscript_program.h"
+#include "trace/tracer/diagnostic.h"
 
 namespace fxtrace::interpreter {
 
@@ -15,5 +17,9 @@ const IrValue* hooked_module(const IrNode* node);
 
 // Returns the number of hooks of submodules that a call of the module runs.  `method` is as Node::method.
 std::size_t count_hooks_inside(const TorchScriptProgram& program, ModuleId module, const std::string& method);
+
+// Returns a note about hooks in a traced archive: torch.jit.trace writes what a hook of a module does into
+// the code of the module's caller, whose scope it has.  Python's stacks of the operations tell them.
+std::optional<Diagnostic> hooks_in_callers(const TorchScriptProgram& program);
 
 }  // namespace fxtrace::interpreter
