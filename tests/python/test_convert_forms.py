@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import NamedTuple
 
+import convert_cases
 import pytest
 import torch
 from program_forms import faults
@@ -218,6 +219,28 @@ def test_labels_for_the_profiler_and_questions_about_modules(program, tmp_path):
     exported = torch.export.load(made)
     assert [str(node.target) for node in exported.graph.nodes if node.op == "call_function"] == ["aten.sub.Scalar", "aten.relu.default"]
     assert torch.equal(exported.module()(x), Labelled()(x))
+
+
+@pytest.mark.parametrize(
+    "code, given",
+    [
+        ("List[int] = x.tolist()", torch.tensor([1, -2, 3])),
+        ("List[List[float]] = x.tolist()", torch.rand(2, 2)),
+        ("int = x.tolist()", torch.tensor(4)),
+        ("List[bool] = x.tolist()", torch.tensor([True, False])),
+        ("List[int] = x.tolist()", torch.zeros(257, dtype=torch.int64)),
+    ],
+)
+def test_elements_one_by_one(program, tmp_path, code, given):
+    path, made = str(tmp_path / "model.pt"), str(tmp_path / "made.pt2")
+    torch.jit.save(torch.jit.CompilationUnit(f"def f(x):\n    y: {code}\n    return y, x\n").f, path)
+    done = program.run("convert", path, "-o", made, "--input", "x=" + convert_cases.spec(given))
+    if given.dtype == torch.bool or given.numel() > 256:
+        assert done.returncode == 4 and b"refused: torch.Tensor.tolist: " in done.stderr
+        return
+    assert done.returncode == 0, done.stderr.decode()
+    assert torch.export.load(made).module()(given)[0] == torch.jit.load(path)(given)[0]
+    assert faults(made, lambda: torch.jit.load(path)) == []
 
 
 # Of control flow in control flow that carries integers torch has no decomposition, and it unflattens buffers that overlap into

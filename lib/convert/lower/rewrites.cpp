@@ -661,6 +661,47 @@ Result item(const LoweredCall& call, Body& body) {
   return item_of(call, body, dtype && is_floating(*dtype) ? ValueKind::kFloat : ValueKind::kInt);
 }
 
+// Returns the elements of a tensor of numbers, nested as its dimensions are.  Nothing for booleans and
+// complex numbers, which a program cannot read.
+Result elements_of(const LoweredCall& call, Body& body, const Operand& tensor, const Meta& meta) {
+  if (meta.shape->empty()) {
+    if (is_integral(*meta.dtype) && *meta.dtype != ScalarType::kBool)
+      return integer_element(call, body, tensor, body.unknown_integer());
+    if (is_floating(*meta.dtype))
+      return body.emit(call.node, "aten.item.default", {tensor}, {}, body.unknown_float());
+    return {};
+  }
+  Meta part = meta;
+  part.shape->erase(part.shape->begin());
+  Operand::List list;
+  for (std::int64_t i = 0; i < *(*meta.shape)[0].number(); ++i) {
+    const Operand row = body.emit(call.node, "aten.select.int", {tensor, std::int64_t{0}, i}, {}, part);
+    auto elements = elements_of(call, body, row, part);
+    if (!elements) return {};
+    list.items.push_back(*std::move(elements));
+  }
+  return list;
+}
+
+// Lowers x.tolist() of a tensor of a few elements, each of which is read by itself, as torch.export does it.
+Result to_list(const LoweredCall& call, Body& body) {
+  constexpr std::int64_t kMost = 256;
+  const Operand tensor = call.argument(0);
+  const Meta meta = body.meta_of(tensor);
+  std::int64_t count = 1;
+  for (const Expression& size : meta.shape.value_or(std::vector<Expression>{})) {
+    const auto number = size.number();
+    count = number && *number <= kMost ? count * *number : kMost + 1;
+    if (count > kMost) break;
+  }
+  if (!meta.shape || !meta.dtype || count > kMost) {
+    body.refuse(call.node,
+                "a program reads elements one by one, and it is not known that there are 256 or fewer");
+    return {};
+  }
+  return elements_of(call, body, tensor, meta);
+}
+
 // --- tensors of numbers ---
 
 // Lowers prim.NumToTensor, which torch.jit.trace applies to sizes.
@@ -829,6 +870,7 @@ constexpr Row kRows[] = {
     {"", "builtins.float torch.sym_float", to_float},
     {"builtins", "bool", to_bool},
     {"aten", "item.default", item},
+    {"torch.Tensor", "tolist", to_list},
     {"prim.NumToTensor", "Scalar bool", tensor_of_number},
     {"torch", "tensor as_tensor", tensor_of_data},
     {"operator", "getitem", item_of_container},
