@@ -166,8 +166,8 @@ def test_named_tuples_among_the_inputs(program, tmp_path):
 @pytest.mark.parametrize(
     "kind, help_",
     [
-        ("List[Tensor]", "the number and the shapes of its items are not known; --input 'd.0=float32[...]', for each of them"),
-        ("Dict[str, Tensor]", "its keys and their shapes are not known; --input 'd.KEY=float32[...]', for each of them"),
+        ("List[Tensor]", "its parts and their shapes are not known; for example --input 'd.0=float32[...]'"),
+        ("Dict[str, Tensor]", "its parts and their shapes are not known; for example --input 'd.a=float32[...]'"),
         ("Dict[int, Tensor]", "a program cannot have a dict whose keys are not text"),
     ],
 )
