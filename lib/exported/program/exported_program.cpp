@@ -127,7 +127,7 @@ void note_uses(const ProgramGraph& graph, const std::map<ValueId, std::string_vi
     for (const ProgramSubgraph& body : operation.subgraphs) {
       std::map<ValueId, std::string_view> inner;
       for_each_lasting_operand(operation, body.graph, [&](ValueId input, const Operand& operand) {
-        const ValueId* value = operand.get_if<ValueId>();
+        const auto* value = operand.get_if<ValueId>();
         const auto tensor = value == nullptr ? names.end() : names.find(*value);
         if (tensor != names.end()) inner.emplace(input, tensor->second);
       });
