@@ -24,9 +24,8 @@
 //    its children.
 // 5. A module with `alias_of` has no children, and modules below a shared module have only the path below its
 //    first name.  `is_assumed` tells that the sharing is assumed.
-// 6. With strict=True, a module that forward took from elsewhere than its registered name has the expression
-// as
-//    its path: "G['CACHE'].blocks[0]", "plain[0]".  Its name is that of the module that owns what it uses.
+// 6. With strict=True, a module that forward took from elsewhere than its registered name has an expression
+//    as its path: "G['CACHE'].blocks[0]", "plain[0]".  Its name is that of the module that owns what it uses.
 // 7. After finish(), Call::module is the module under its first path, by whatever name it was called.
 //
 // Example: the model has self.enc = Block(), self.dec = self.enc, and forward calls both names.  With
