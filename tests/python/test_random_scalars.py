@@ -148,6 +148,7 @@ CORNERS = {
     "i / 7": "refused",
     "math.floor(i)": "refused",
     "i % 5 + j // 3": "equal",
+    "i % 4611686018427387907": "not converted",
     "i >> 3": "equal",
     "i << j": "not converted",
     "i >> j": "not converted",

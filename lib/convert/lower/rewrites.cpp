@@ -339,6 +339,18 @@ bool is_shift(const Operand& number) {
   return bits != nullptr && *bits >= 0 && *bits < 64;
 }
 
+// Has the program check that the archive's remainder by the number does not wrap: it adds the divisor to it.
+// Returns false, and refuses the call, if it is known that it may.
+bool check_divisor(const LoweredCall& call, Body& body) {
+  const auto* divisor = call.args[1].get_if<std::int64_t>();
+  if (divisor != nullptr && (*divisor < -kFits / 2 || *divisor > kFits / 2)) {
+    body.refuse(call.node, "the archive's remainder by so large a number may wrap to 64 bits");
+    return false;
+  }
+  body.assume_within(call.args[1], kFits / 2);
+  return true;
+}
+
 // Keeps arithmetic and comparisons as they are, where the archive computes the same: it wraps integers to 64
 // bits, and compares and divides floats.
 Result arithmetic(const LoweredCall& call, Body& body) {
@@ -361,7 +373,7 @@ Result arithmetic(const LoweredCall& call, Body& body) {
   }
   if (may_differ && (has_reals || target == "operator.truediv" || target == "operator.pow"))
     assume_exact(body, call.args);
-  if (may_differ && target == "operator.mod") body.assume_within(call.args[1], kFits / 2);
+  if (may_differ && target == "operator.mod" && !has_reals && !check_divisor(call, body)) return {};
   if (has_reals && target == "operator.floordiv") {  // as LibTorch, which rounds the quotient
     const Operand quotient = calculate(call, body, "operator.truediv", call.args);
     return calculate(call, body, kSymFloat, {rounded_down(call, body, quotient)}, true);
@@ -436,7 +448,7 @@ Result quotient_and_rest(const LoweredCall& call, Body& body) {
                               return body.meta_of(arg).kind() == ValueKind::kInt;
                             });
   if (!are_integers) return {};
-  body.assume_within(call.args[1], kFits / 2);
+  if (!check_divisor(call, body)) return {};
   return Operand::Tuple{{calculate(call, body, "operator.floordiv", call.args),
                          calculate(call, body, "operator.mod", call.args)}};
 }
