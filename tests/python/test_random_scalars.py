@@ -179,6 +179,15 @@ def test_integers_that_python_has_not(program, tmp_path, expression):
     assert ("raises" in found) == (CORNERS[expression] == "refused") and found != {"raises"}
 
 
+def test_examples_by_which_torch_divides(program, tmp_path):
+    path, made = str(tmp_path / "m.pt"), str(tmp_path / "m.pt2")
+    torch.jit.save(script("def f(i: int):\n    return 3.25 // (i // 7), i % (i // 9)\n"), path)
+    assert program.run("convert", path, "-o", made, *OPEN[:2]).returncode == 0
+    assert torch.export.load(made).module()(40) == torch.jit.load(path)(40)
+    refused = program.run("convert", path, "-o", made, *OPEN[:2], "--hint", "i=3")
+    assert refused.returncode == 4 and b"torch divides by this number when it loads the program" in refused.stderr
+
+
 def test_first_converted(program, tmp_path):
     counts: collections.Counter = collections.Counter()
     for seed in range(FIRST_CONVERTED):

@@ -13,6 +13,7 @@
 #include "graph/analysis/input_sizes.h"
 #include "support/error.h"
 #include "support/text/shell_word.h"
+#include "support/text/words.h"
 #include "symbolic/shape_env.h"
 #include "symbolic/srepr.h"
 
@@ -124,7 +125,8 @@ class SymbolNames {
 
   // What is wrong with examples, the worst first; fewer is better.
   struct Faults {
-    std::size_t sizes_without_value = 0, guards = 0, reshapes = 0, empty = 0, ones = 0, coincidences = 0;
+    std::size_t divisions = 0, sizes_without_value = 0, guards = 0, reshapes = 0, empty = 0, ones = 0,
+                coincidences = 0;
     std::int64_t sum = 0;
     auto operator<=>(const Faults&) const = default;
   };
@@ -134,6 +136,7 @@ class SymbolNames {
     std::map<std::string, SymInt> sizes;                 // of tensors, by text
     std::map<std::string, SymInt> values;                // other integers
     std::set<std::int64_t> numbers;                      // in sizes and arguments
+    std::map<std::string, SymInt> divisors;              // which torch divides by when it loads the program
     std::vector<std::pair<SymInt, SymInt>> reshapes;     // numbers of elements before and after
     std::vector<std::pair<Relation, Expression>> holds;  // guards over dimensions
   };
@@ -146,6 +149,18 @@ class SymbolNames {
     return count;
   }
 
+  // Adds the divisor of a division of numbers, or what it is the float of.
+  static void add_divisor(const ProgramGraph& graph, const Operation& operation, Questions& asked) {
+    const std::string& target = operation.target.text();
+    if (target != "operator.truediv" && target != "operator.floordiv" && target != "operator.mod") return;
+    const auto* id = operation.args.size() == 2 ? operation.args[1].get_if<ValueId>() : nullptr;
+    if (id == nullptr || !graph.values[id->index].meta.value) return;
+    const Expression* divisor = &*graph.values[id->index].meta.value;
+    if (divisor->kind() == Expression::Kind::kCall && divisor->parts().size() == 2)
+      divisor = &divisor->parts()[1];
+    if (const SymInt* size = divisor->size()) asked.divisors.emplace(size->text(), *size);
+  }
+
   static void add_questions(const ProgramGraph& graph, Questions& asked) {
     const auto add_operand = [&](const Operand& operand) {
       for_each_value(operand, [&](const Operand& part) {
@@ -156,6 +171,7 @@ class SymbolNames {
       std::ranges::for_each(operation.args, add_operand);
       for (const auto& [name, operand] : operation.kwargs) add_operand(operand);
       for (const ProgramSubgraph& subgraph : operation.subgraphs) add_questions(subgraph.graph, asked);
+      add_divisor(graph, operation, asked);
       const std::string_view name = operation.target.aten_name();
       const auto* from = operation.args.empty() ? nullptr : operation.args[0].get_if<ValueId>();
       if ((name != "reshape" && name != "view" && name != "_unsafe_view" && name != "unflatten") ||
@@ -197,6 +213,8 @@ class SymbolNames {
   static Faults faults_of(const Hints& hints, const Questions& asked) {
     Faults faults;
     std::map<std::int64_t, std::size_t> values;
+    for (const auto& [text, divisor] : asked.divisors)
+      faults.divisions += is_of(divisor, hints) && divisor.evaluate(hints).value_or(0) == 0 ? 1 : 0;
     for (const auto& [text, size] : asked.sizes) {
       if (!is_of(size, hints)) continue;  // it depends on data
       const auto value = size.evaluate(hints);
@@ -285,15 +303,27 @@ class SymbolNames {
   }
 
   void refuse_sizes(const Hints& hints, const Questions& asked) {
+    const auto examples_of = [&](const SymInt& size) {
+      return joined(size.symbols(), [&](const std::string& symbol) {
+        return symbol + "=" + std::to_string(hints.at(symbol));
+      });
+    };
+    for (const auto& [text, divisor] : asked.divisors) {
+      if (!is_of(divisor, hints) || divisor.evaluate(hints).value_or(0) != 0) continue;
+      lowered_.refusals.push_back(
+          {.what = text,
+           .why = "torch divides by this number when it loads the program, and it is 0 with " +
+                  examples_of(divisor),
+           .help = "--dim with the sizes that the model takes, or --hint"});
+      return;
+    }
     for (const auto& [text, size] : asked.sizes) {
       const auto value = size.evaluate(hints);
       if (!is_of(size, hints) || (value && *value >= 0)) continue;
-      std::string with;
-      for (const std::string& symbol : size.symbols())
-        with += (with.empty() ? "" : ", ") + symbol + "=" + std::to_string(hints.at(symbol));
       lowered_.refusals.push_back(
           {.what = text,
-           .why = (value ? "this size is negative with " : "this size has no value with ") + with,
+           .why =
+               (value ? "this size is negative with " : "this size has no value with ") + examples_of(size),
            .help = "--dim with the sizes that the model takes, or --hint"});
       return;
     }
