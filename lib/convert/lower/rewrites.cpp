@@ -363,6 +363,14 @@ Result arithmetic(const LoweredCall& call, Body& body) {
   }
   const bool has_reals =
       std::ranges::any_of(call.args, [&](const Operand& arg) { return is_real(body, arg); });
+  // torch reads no program in which it would have to round these.
+  if (target == "operator.floordiv" && std::ranges::any_of(call.args, [](const Operand& arg) {
+        const auto* number = arg.get_if<double>();
+        return number != nullptr && !std::isfinite(*number);
+      })) {
+    body.refuse(call.node, "a program cannot round the quotient of inf or nan");
+    return {};
+  }
   const bool is_shifted = target == "operator.lshift" || target == "operator.rshift";
   if (may_differ && ((is_shifted && !is_shift(call.args[1])) ||
                      (target == "operator.pow" && !is_real_power(body, call.args[0], call.args[1])))) {
