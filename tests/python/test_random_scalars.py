@@ -179,6 +179,14 @@ def test_integers_that_python_has_not(program, tmp_path, expression):
     assert ("raises" in found) == (CORNERS[expression] == "refused") and found != {"raises"}
 
 
+def test_nan_is_equal_to_itself(program, tmp_path):
+    """To LibTorch, which decides it when it loads the code."""
+    path = str(tmp_path / "m.pt")
+    torch.jit.save(script("def f(x: float, y: float):\n    z = x\n    return x == x, z != x, x == y\n"), path)
+    given = (math.nan, math.nan)
+    assert fxtrace.trace(path).graph_module()(*given) == torch.jit.load(path)(*given) == (True, False, False)
+
+
 def test_examples_by_which_torch_divides(program, tmp_path):
     path, made = str(tmp_path / "m.pt"), str(tmp_path / "m.pt2")
     torch.jit.save(script("def f(i: int):\n    return 3.25 // (i // 7), i % (i // 9)\n"), path)
