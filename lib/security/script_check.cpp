@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -121,12 +120,13 @@ class CodeCheck {
         const auto* as_class = type == nullptr ? nullptr : type->as<ClassType>();
         if (as_class == nullptr)
           return tell_undecided(false);  // an interface, a tuple or an enum have no code
-        for (Function* method : as_class->methods()) guarded([&] { code(*method); });
-        tell_undecided(
-            std::ranges::all_of(as_class->methods(), [&](Function* method) { return is_followed(*method); }));
+        std::vector<const Function*> functions(as_class->methods().begin(), as_class->methods().end());
         for (const auto* hooks : {&as_class->forward_hooks(), &as_class->forward_pre_hooks()}) {
-          for (const auto& hook : *hooks) guarded([&] { code(*hook.function); });
+          for (const auto& hook : *hooks) functions.push_back(hook.function);
         }
+        for (const Function* function : functions) guarded([&] { code(*function); });
+        tell_undecided(
+            std::ranges::all_of(functions, [&](const Function* function) { return is_followed(*function); }));
         if (Function* method = as_class->find_method("__setstate__")) {
           growths_ = 0;
           guarded([&] { on_load(*method, 0); });
@@ -144,11 +144,11 @@ class CodeCheck {
     return function.has_code() && archive_.find_not_followed(function) == nullptr;
   }
 
-  // Reports the operators of a definition of which only some overloads reach beyond tensors, if the code does
-  // not tell which they are.
-  void tell_undecided(bool is_decided) {
-    if (!is_decided) {
-      for (const std::string& name : *undecided_) called(name, operator_reach(name));
+  // Reports the operators of a definition of which only some overloads reach beyond tensors, unless each
+  // place that names one was compiled, which tells the overload: code may be dropped, or defined again.
+  void tell_undecided(bool is_followed) {
+    for (const auto& [name, places] : *undecided_) {
+      if (!is_followed || places > 0) called(name, operator_reach(name));
     }
   }
 
@@ -163,6 +163,8 @@ class CodeCheck {
       // Nodes of the language itself have no schema.
       const std::string_view reach = schema == nullptr ? std::string_view() : operator_reach(name);
       if (!reach.empty()) called(name.substr(0, name.find('.')), reach);
+      if (const auto found = undecided_->find(name.substr(0, name.find('.'))); found != undecided_->end())
+        --found->second;
       for (const IrBlock* inner : node->blocks()) this->block(*inner);
       for (const auto& attribute : node->attributes()) {
         if (const auto* graph = std::get_if<std::shared_ptr<IrGraph>>(&attribute.value))
@@ -181,7 +183,7 @@ class CodeCheck {
       if (!reach.empty() && std::ranges::any_of(overloads(name), [](const Operator& overload) {
             return operator_reach(overload.name).empty();
           }))
-        undecided_->insert(name);
+        ++(*undecided_)[name];
       else if (!reach.empty())
         called(name, reach);
     }
@@ -305,9 +307,10 @@ class CodeCheck {
   TorchScriptArchive& archive_;
   const TellOfCode& tell_;
   std::string record_;
-  // By definition: operators that it names, of which only some overloads reach beyond tensors.
-  std::map<std::string, std::set<std::string>> undecided_names_;
-  std::set<std::string>* undecided_ = nullptr;  // those of the definition at hand
+  // By definition: operators that it names, of which only some overloads reach beyond tensors, and in how
+  // many places that were not compiled.
+  std::map<std::string, std::map<std::string, int>> undecided_names_;
+  std::map<std::string, int>* undecided_ = nullptr;  // those of the definition at hand
   std::vector<torchscript::Program::CodeFile> files_;
   std::unordered_map<std::string, const Tree*> definitions_;  // by qualified name
   std::size_t steps_ = 0, growths_ = 0;

@@ -428,6 +428,7 @@ CALLS = {
     "a profiler's handle": "ops.profiler._record_function_exit(x)", "an address": "y = ops.mkldnn.data_ptr(x)",
     "a reinterpreted tensor": "y = ops.inductor._reinterpret_tensor(x, [1], [1], 99)", "a fusion": "y = ops.prim.FusionGroup(x)",
     "another process": 'y = ops.c10d_functional.all_reduce(x, "sum", "g", [0], 1)\n    torch.save(y, "f")',
+    "a handle in dropped code": "if False:\n      ops.profiler._record_function_exit(x)\n    else:\n      pass",
     "a handle after a library": "y = ops.mylib.what(x)\n    ops.profiler._record_function_exit(y)",
     "after a library": 'y = ops.mylib.what(x)\n    torch.save(y, "f")',
 }  # fmt: skip
