@@ -28,9 +28,9 @@ def installed(program, monkeypatch):
 
 
 def outcome(function, inputs: tuple) -> str:
-    """The result as a text, with types and the signs of zeros."""
+    """The result as a text, with types and the signs of zeros; a collection has no signs of nan."""
     try:
-        return repr(function(*copy.deepcopy(inputs)))
+        return repr(function(*copy.deepcopy(inputs))).replace("-nan", "nan")
     except UnicodeDecodeError:
         return "cut"  # TorchScript cuts texts between bytes, which Python cannot have in a text
     except Exception:  # of any kind: that it raises is what counts
@@ -60,6 +60,7 @@ def check(seed: int, program, path: str, counts: collections.Counter) -> None:
         counts["failed: " + next(iter(collection.failures.values())).message.split(",")[0][:70]] += 1
         return
     counts["traced"] += 1
+    check_folded(seed, drawn, archive, path, counts)
     source = fx_source.load(program, path, "--no-default-leaves")
     graphs = {"graph": collection.graph_module(), "source": fx_source.make(fx_source.classes(source)[0], archive, path)}
     for inputs in drawn.inputs:
@@ -74,6 +75,30 @@ def check(seed: int, program, path: str, counts: collections.Counter) -> None:
                 counts["guarded"] += 1
                 continue
             assert actual in expected or actual == "cut", f"seed {seed}, {what}:\n{drawn.code}\ninputs {inputs}\narchive {expected}\n{what} {actual}"
+
+
+def check_folded(seed: int, drawn, archive, path: str, counts: collections.Counter) -> None:
+    """The same with all inputs, or only numbers and texts, as concrete values: what is computed while tracing."""
+    inputs = drawn.inputs[0]
+    given = dict(zip(random_scalars.PARAMETERS, inputs, strict=True))
+    plain = {name: value for name, value in given.items() if not isinstance(value, (list, dict))}
+    chosen = plain if seed % 2 else given | {"df": {str(key): value for key, value in given["df"].items()}}
+    try:
+        collection = fxtrace.trace(path, no_default_leaves=True, concrete=chosen)
+    except fxtrace.Error as error:
+        counts[f"not folded: {type(error).__name__}"] += 1
+        return
+    if collection.failures:  # such as what raises, or has no sound result in torch
+        counts["not folded"] += 1
+        return
+    expected = {outcome(archive, inputs) for _ in range(RUNS)}
+    try:
+        actual = outcome(collection.graph_module(), inputs)
+    except fxtrace.GuardError:
+        counts["not folded: guard"] += 1
+        return
+    counts["folded"] += 1
+    assert actual in expected or "cut" in (actual, *expected), f"seed {seed}, folded:\n{drawn.code}\ninputs {inputs}\narchive {expected}\ngraph {actual}"
 
 
 def as_json(value) -> str:
