@@ -99,7 +99,7 @@ void Comparer::compare_graphs(const GraphPair& pair, std::vector<GraphPair>& pen
 // long.
 void Comparer::compare_assignments(const Current& now, const std::string& module) {
   const auto text = [&](const Assignment& assignment, const auto& number_of) {
-    const Argument value = map_references<NodeId>(
+    const Argument value = map_references(
         assignment.value, [&](NodeId id) -> Argument { return Argument::GraphRef{"%" + number_of(id)}; });
     return assignment.target + " = " + print_argument(value);
   };

@@ -202,7 +202,7 @@ class Merger {
     bool has_body = false;
     for_each_of<Argument::GraphRef>(node, [&](const Argument::GraphRef&) { has_body = true; });
     const auto mapped = [&](const Argument& argument) {
-      return map_references<NodeId>(argument, [&](NodeId id) -> Argument {
+      return map_references(argument, [&](NodeId id) -> Argument {
         const auto found = places.find(id.index);
         if (found == places.end()) return Argument::None{};
         while (!graph.is_before(found->second, position) && graph.next(position).valid())

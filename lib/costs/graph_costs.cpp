@@ -272,7 +272,7 @@ class GraphCosts {
 
   void add_operator(const Node& node, const OperatorEntry& op) {
     const auto value_of = [this](NodeId id) -> const AbstractValue& { return known(id); };
-    const KnownArguments<Node, NodeId, decltype(value_of)> args(op, node, value_of);
+    const KnownArguments args(op, node, value_of);
     const std::vector<SchemaType>& types = op.schema.results;
     std::vector<AbstractValue> results;
     if (types.size() == 1) {

@@ -21,36 +21,35 @@ AbstractValue known_value(const Meta& meta);
 
 // Converts an argument to an abstract value; value_of(reference) converts references.  Kinds of values that
 // no rule uses become unknown values.
-template <class Reference, class ValueOf>
-AbstractValue known_value(const BasicArgument<Reference>& argument, const ValueOf& value_of) {
-  using Any = BasicArgument<Reference>;
-  const auto each = [&](const std::vector<Any>& items) {
+template <class ValueOf>
+AbstractValue known_value(const Argument& argument, const ValueOf& value_of) {
+  const auto each = [&](const std::vector<Argument>& items) {
     AbstractValue::Sequence sequence;
     sequence.reserve(items.size());
-    for (const Any& item : items) {
+    for (const Argument& item : items) {
       AbstractValue part = known_value(item, value_of);
       // Nested lists become unknown: a long one may occur in many places.
-      if (item.template is<Reference>() && part.sequence() != nullptr) part = {};
+      if (item.is<NodeId>() && part.sequence() != nullptr) part = {};
       sequence.push_back(std::move(part));
     }
     return AbstractValue{std::move(sequence)};
   };
-  if (const auto* reference = argument.template get_if<Reference>()) return value_of(*reference);
-  if (const auto* integer = argument.template get_if<std::int64_t>()) return {SymInt(*integer)};
-  if (const auto* flag = argument.template get_if<bool>()) return {*flag};
-  if (const auto* number = argument.template get_if<double>()) return {*number};
-  if (const auto* text = argument.template get_if<std::string>()) return {*text};
-  if (const auto* list = argument.template get_if<typename Any::List>()) return each(list->items);
-  if (const auto* tuple = argument.template get_if<typename Any::Tuple>()) return each(tuple->items);
-  if (const auto* dtype = argument.template get_if<typename Any::Dtype>()) {
+  if (const auto* reference = argument.get_if<NodeId>()) return value_of(*reference);
+  if (const auto* integer = argument.get_if<std::int64_t>()) return {SymInt(*integer)};
+  if (const auto* flag = argument.get_if<bool>()) return {*flag};
+  if (const auto* number = argument.get_if<double>()) return {*number};
+  if (const auto* text = argument.get_if<std::string>()) return {*text};
+  if (const auto* list = argument.get_if<Argument::List>()) return each(list->items);
+  if (const auto* tuple = argument.get_if<Argument::Tuple>()) return each(tuple->items);
+  if (const auto* dtype = argument.get_if<Argument::Dtype>()) {
     const Dtype type = find_scalar_type(std::string_view(dtype->name));
     return type ? AbstractValue{*type} : AbstractValue{};
   }
-  return argument.template is<typename Any::None>() ? AbstractValue{NoneValue{}} : AbstractValue{};
+  return argument.is<Argument::None>() ? AbstractValue{NoneValue{}} : AbstractValue{};
 }
 
 // `ValueOf` returns a const AbstractValue& for a Reference, which must stay valid.
-template <class Call, class Reference, class ValueOf>
+template <class Call, class ValueOf>
 class KnownArguments final : public CallArguments {
  public:
   KnownArguments(const OperatorEntry& op, const Call& call, const ValueOf& value_of)
@@ -59,24 +58,22 @@ class KnownArguments final : public CallArguments {
   std::size_t size() const override { return op_.schema.arguments.size(); }
   ValueType type(std::size_t i) const override { return type_of(value(i)); }
   bool is_literal(std::size_t i) const override {
-    const auto* given = find_value(i);
-    return given == nullptr ||
-           !(given->template is<Reference>() || given->template is<List>() || given->template is<Tuple>());
+    const Argument* given = find_value(i);
+    return given == nullptr || !(given->is<NodeId>() || given->is<List>() || given->is<Tuple>());
   }
 
  private:
-  using Any = BasicArgument<Reference>;
-  using List = typename Any::List;
-  using Tuple = typename Any::Tuple;
+  using List = Argument::List;
+  using Tuple = Argument::Tuple;
 
-  const Any* find_value(std::size_t i) const {
+  const Argument* find_value(std::size_t i) const {
     const SchemaArgument& argument = op_.schema.arguments[i];
     return find_argument(call_, argument.keyword_only ? SIZE_MAX : i, argument.name);
   }
   const AbstractValue& value(std::size_t i) const override {
-    const Any* given = find_value(i);
+    const Argument* given = find_value(i);
     if (given == nullptr) return op_.defaults[i];
-    if (const auto* reference = given->template get_if<Reference>()) return value_of_(*reference);
+    if (const auto* reference = given->get_if<NodeId>()) return value_of_(*reference);
     for (const auto& [place, known] : own_) {
       if (place == i) return known;
     }

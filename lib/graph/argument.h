@@ -53,9 +53,16 @@ struct TupleNames {
 };
 }  // namespace argument
 
-// An argument.  `Reference` is the id of a value that is made elsewhere, such as NodeId.
-template <class Reference>
-struct BasicArgument {
+// Identifies a node of one graph, or a value of one ProgramGraph.  It is valid while the node exists, and
+// never reused for a later node.
+struct NodeId {
+  std::uint32_t index = UINT32_MAX;
+  auto operator<=>(const NodeId&) const = default;
+  bool valid() const { return index != UINT32_MAX; }
+};
+
+// An argument.
+struct Argument {
   using None = argument::None;
   using Dtype = argument::Dtype;
   using Device = argument::Device;
@@ -64,11 +71,11 @@ struct BasicArgument {
   using GraphRef = argument::GraphRef;
   using Function = argument::Function;
   struct List {
-    std::vector<BasicArgument> items;
+    std::vector<Argument> items;
     bool operator==(const List& other) const { return items == other.items; }
   };
   struct Tuple {
-    std::vector<BasicArgument> items;
+    std::vector<Argument> items;
     std::shared_ptr<const argument::TupleNames> names = nullptr;  // of a named tuple; null for others
     bool operator==(const Tuple& other) const {
       return items == other.items &&
@@ -78,27 +85,26 @@ struct BasicArgument {
   struct DictItem;  // key and value
   struct Dict {
     std::vector<DictItem> items;  // in insertion order
-    bool operator==(const Dict& other) const { return items == other.items; }
+    bool operator==(const Dict& other) const;
   };
   struct Slice {
-    std::vector<BasicArgument> parts;  // always three: start, stop, step; None for an omitted one
+    std::vector<Argument> parts;  // always three: start, stop, step; None for an omitted one
     bool operator==(const Slice& other) const { return parts == other.parts; }
   };
 
   using Variant =
       std::variant<None, bool, std::int64_t, double, std::complex<double>, std::string, List, Tuple, Dict,
-                   Slice, Reference, Dtype, Device, Layout, MemoryFormat, GraphRef, Function>;
+                   Slice, NodeId, Dtype, Device, Layout, MemoryFormat, GraphRef, Function>;
   Variant value;
 
-  BasicArgument() = default;
+  Argument() = default;
   template <class T>
-    requires(!std::is_same_v<std::remove_cvref_t<T>, BasicArgument>)
-  BasicArgument(T&& v)
-      : value(std::forward<T>(v)) {}  // NOLINT: implicit on purpose, arguments read like literals
-  BasicArgument(const char* text) : value(std::string(text)) {}  // NOLINT
-  BasicArgument(int v) : value(std::int64_t{v}) {}               // NOLINT
+    requires(!std::is_same_v<std::remove_cvref_t<T>, Argument>)
+  Argument(T&& v) : value(std::forward<T>(v)) {}  // NOLINT: implicit on purpose, arguments read like literals
+  Argument(const char* text) : value(std::string(text)) {}  // NOLINT
+  Argument(int v) : value(std::int64_t{v}) {}               // NOLINT
 
-  bool operator==(const BasicArgument& other) const { return value == other.value; }
+  bool operator==(const Argument& other) const { return value == other.value; }
 
   template <class T>
   bool is() const {
@@ -110,34 +116,31 @@ struct BasicArgument {
   }
 };
 
-template <class Reference>
-struct BasicArgument<Reference>::DictItem {
-  BasicArgument key, value;
+struct Argument::DictItem {
+  Argument key, value;
   bool operator==(const DictItem& other) const { return key == other.key && value == other.value; }
 };
+inline bool Argument::Dict::operator==(const Dict& other) const { return items == other.items; }
 
 // Returns the items of a list or tuple; null for anything else.
-template <class Reference>
-const std::vector<BasicArgument<Reference>>* items_of(const BasicArgument<Reference>& argument) {
-  using Any = BasicArgument<Reference>;
-  if (const auto* list = argument.template get_if<typename Any::List>()) return &list->items;
-  const auto* tuple = argument.template get_if<typename Any::Tuple>();
+inline const std::vector<Argument>* items_of(const Argument& argument) {
+  if (const auto* list = argument.get_if<Argument::List>()) return &list->items;
+  const auto* tuple = argument.get_if<Argument::Tuple>();
   return tuple != nullptr ? &tuple->items : nullptr;
 }
 
 // Calls f for `argument` and every value nested in it, in pre-order.
-template <class Reference, class F>
-void for_each_value(const BasicArgument<Reference>& argument, F&& f) {
-  using Any = BasicArgument<Reference>;
-  const auto all = [&](const std::vector<Any>& items) {
-    for (const Any& item : items) for_each_value(item, f);
+template <class F>
+void for_each_value(const Argument& argument, F&& f) {
+  const auto all = [&](const std::vector<Argument>& items) {
+    for (const Argument& item : items) for_each_value(item, f);
   };
   f(argument);
   if (const auto* items = items_of(argument)) {
     all(*items);
-  } else if (const auto* slice = argument.template get_if<typename Any::Slice>()) {
+  } else if (const auto* slice = argument.get_if<Argument::Slice>()) {
     all(slice->parts);
-  } else if (const auto* dict = argument.template get_if<typename Any::Dict>()) {
+  } else if (const auto* dict = argument.get_if<Argument::Dict>()) {
     for (const auto& [key, item] : dict->items) {
       for_each_value(key, f);
       for_each_value(item, f);
@@ -145,11 +148,11 @@ void for_each_value(const BasicArgument<Reference>& argument, F&& f) {
   }
 }
 
-// Calls f(Reference) for every reference in `argument`, in order, nested ones included.
-template <class Reference, class F>
-void for_each_reference(const BasicArgument<Reference>& argument, F&& f) {
-  for_each_value(argument, [&](const BasicArgument<Reference>& value) {
-    if (const auto* reference = value.template get_if<Reference>()) f(*reference);
+// Calls f(NodeId) for every reference in `argument`, in order, nested ones included.
+template <class F>
+void for_each_reference(const Argument& argument, F&& f) {
+  for_each_value(argument, [&](const Argument& value) {
+    if (const auto* reference = value.get_if<NodeId>()) f(*reference);
   });
 }
 
@@ -159,7 +162,7 @@ void for_each_argument(const Call& call, F&& f) {
   for (const auto& argument : call.args) f(argument);
   for (const auto& [name, argument] : call.kwargs) f(argument);
 }
-// Calls f(Reference) for every reference among the arguments, nested ones included.
+// Calls f(NodeId) for every reference among the arguments, nested ones included.
 template <class Call, class F>
 void for_each_input(const Call& call, F&& f) {
   for_each_argument(call, [&](const auto& argument) { for_each_reference(argument, f); });
@@ -168,8 +171,7 @@ void for_each_input(const Call& call, F&& f) {
 // Returns the argument for the function's parameter at position `place`, named `name`; null when it was not
 // given.
 template <class Call>
-auto find_argument(const Call& call, std::size_t place, std::string_view name)
-    -> const std::decay_t<decltype(call.args[0])>* {
+const Argument* find_argument(const Call& call, std::size_t place, std::string_view name) {
   if (place < call.args.size()) return &call.args[place];
   for (const auto& [given, argument] : call.kwargs) {
     if (given == name) return &argument;
@@ -177,48 +179,26 @@ auto find_argument(const Call& call, std::size_t place, std::string_view name)
   return nullptr;
 }
 
-// Returns a copy of the argument in which f(Reference), a BasicArgument<To>, replaces every reference.
-template <class To, class From, class F>
-BasicArgument<To> map_references(const BasicArgument<From>& argument, F&& f) {
-  using Result = BasicArgument<To>;
-  using Any = BasicArgument<From>;
-  const auto each = [&](const std::vector<Any>& items) {
-    std::vector<Result> result;
+// Returns a copy of the argument in which f(NodeId), an Argument, replaces every reference.
+template <class F>
+Argument map_references(const Argument& argument, F&& f) {
+  const auto each = [&](const std::vector<Argument>& items) {
+    std::vector<Argument> result;
     result.reserve(items.size());
-    for (const auto& item : items) result.push_back(map_references<To>(item, f));
+    for (const Argument& item : items) result.push_back(map_references(item, f));
     return result;
   };
-  return std::visit(
-      [&](const auto& value) -> Result {
-        using Value = std::decay_t<decltype(value)>;
-        if constexpr (std::is_same_v<Value, From>) {
-          return f(value);
-        } else if constexpr (std::is_same_v<Value, typename Any::List>) {
-          return typename Result::List{each(value.items)};
-        } else if constexpr (std::is_same_v<Value, typename Any::Tuple>) {
-          return typename Result::Tuple{each(value.items), value.names};
-        } else if constexpr (std::is_same_v<Value, typename Any::Slice>) {
-          return typename Result::Slice{each(value.parts)};
-        } else if constexpr (std::is_same_v<Value, typename Any::Dict>) {
-          typename Result::Dict dict;
-          for (const auto& [key, item] : value.items) {
-            dict.items.push_back({map_references<To>(key, f), map_references<To>(item, f)});
-          }
-          return dict;
-        } else {
-          return value;
-        }
-      },
-      argument.value);
+  if (const auto* reference = argument.get_if<NodeId>()) return f(*reference);
+  if (const auto* list = argument.get_if<Argument::List>()) return Argument::List{each(list->items)};
+  if (const auto* tuple = argument.get_if<Argument::Tuple>())
+    return Argument::Tuple{each(tuple->items), tuple->names};
+  if (const auto* slice = argument.get_if<Argument::Slice>()) return Argument::Slice{each(slice->parts)};
+  const auto* dict = argument.get_if<Argument::Dict>();
+  if (dict == nullptr) return argument;
+  Argument::Dict result;
+  for (const auto& [key, item] : dict->items)
+    result.items.push_back({map_references(key, f), map_references(item, f)});
+  return result;
 }
-
-// Identifies a node of one graph.  It is valid while the node exists, and never reused for a later node.
-struct NodeId {
-  std::uint32_t index = UINT32_MAX;
-  auto operator<=>(const NodeId&) const = default;
-  bool valid() const { return index != UINT32_MAX; }
-};
-
-using Argument = BasicArgument<NodeId>;
 
 }  // namespace fxtrace

@@ -177,12 +177,12 @@ void Graph::replace_all_uses(NodeId from, NodeId to, const std::function<bool(No
     (takes ? moved : kept).push_back(user);
     if (!takes) continue;
     Node& node = own(user);
-    for (Argument& arg : node.args) arg = map_references<NodeId>(arg, replace);
-    for (auto& [name, arg] : node.kwargs) arg = map_references<NodeId>(arg, replace);
+    for (Argument& arg : node.args) arg = map_references(arg, replace);
+    for (auto& [name, arg] : node.kwargs) arg = map_references(arg, replace);
   }
   replaced.users = std::move(kept);
   if (!assignments_.empty() && (!where || where(last_)))
-    map_assignments([&](const Argument& value) { return map_references<NodeId>(value, replace); });
+    map_assignments([&](const Argument& value) { return map_references(value, replace); });
   if (moved.empty()) return;
   // Both lists are in order; users behind the first of `moved` must make room.
   const auto before = [&](NodeId a, NodeId b) { return is_before(a, b); };

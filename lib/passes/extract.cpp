@@ -45,7 +45,7 @@ Error no_such(const std::string& what, const std::string& name, const std::vecto
 using Made = std::unordered_map<std::uint32_t, NodeId>;  // by the old id
 
 Argument mapped(const Argument& argument, const Made& made) {
-  return map_references<NodeId>(argument, [&](NodeId id) -> Argument { return made.at(id.index); });
+  return map_references(argument, [&](NodeId id) -> Argument { return made.at(id.index); });
 }
 
 // Appends a copy of a node of another graph, with the given scope.

@@ -430,7 +430,7 @@ class CommonForm {
       return values.emplace_back(known_value(*graph_.graph.node(id).meta));
     };
     const OperatorEntry& op = *info;
-    const KnownArguments<Node, NodeId, decltype(value_of)> args(op, list, value_of);
+    const KnownArguments args(op, list, value_of);
     ShapeEnv dimensions;
     const Results results = infer_shapes(RuleArguments(op, args, dimensions)).results;
     if (results.size() == 1 && results[0].sequence() != nullptr)

@@ -51,15 +51,15 @@ bool is_needless(const Operation& operation) {
 
 }  // namespace
 
-Operand LoweredCall::argument(std::size_t place, std::string_view name) const {
-  const Operand* found = find_argument(*this, place, name);
-  return found == nullptr ? Operand() : *found;
+Argument LoweredCall::argument(std::size_t place, std::string_view name) const {
+  const Argument* found = find_argument(*this, place, name);
+  return found == nullptr ? Argument() : *found;
 }
 
 // --- values ---
 
-ValueId Body::add_value(std::string_view name, Meta meta) {
-  const ValueId id{static_cast<std::uint32_t>(graph_.values.size())};
+NodeId Body::add_value(std::string_view name, Meta meta) {
+  const NodeId id{static_cast<std::uint32_t>(graph_.values.size())};
   ProgramValue value;
   value.name = names_.create(name);
   if (meta.kind() != ValueKind::kTensor && meta.shape)
@@ -79,21 +79,21 @@ ValueId Body::add_value(std::string_view name, Meta meta) {
   return id;
 }
 
-ValueId Body::add_input(std::string_view name, Meta meta) {
-  const ValueId id = add_value(name, std::move(meta));
+NodeId Body::add_input(std::string_view name, Meta meta) {
+  const NodeId id = add_value(name, std::move(meta));
   graph_.inputs.push_back({id, std::nullopt});
   return id;
 }
 
-Operand Body::operand_of(const Argument& argument) const {
-  return map_references<ValueId>(argument, [&](NodeId node) {
+Argument Body::operand_of(const Argument& argument) const {
+  return map_references(argument, [&](NodeId node) {
     const auto found = operands_.find(container_of(node));
-    return found == operands_.end() ? Operand() : found->second;
+    return found == operands_.end() ? Argument() : found->second;
   });
 }
 
-Meta Body::meta_of(const Operand& operand) const {
-  if (const auto* id = operand.get_if<ValueId>()) return value(*id).meta;
+Meta Body::meta_of(const Argument& operand) const {
+  if (const auto* id = operand.get_if<NodeId>()) return value(*id).meta;
   Meta meta;
   if (const auto* number = operand.get_if<std::int64_t>()) {
     meta.type = "int";
@@ -123,7 +123,7 @@ Meta Body::unknown_float() {
   return meta;
 }
 
-std::optional<ValueId> Body::lift(const Constant& constant, const std::string& name) {
+std::optional<NodeId> Body::lift(const Constant& constant, const std::string& name) {
   if (&source_ == &state_.collection.graphs.front()) return state_.lift(constant);
   if (captures_ == nullptr) return std::nullopt;
   const auto known = name.empty() ? captures_->names.end() : std::ranges::find(captures_->names, name);
@@ -139,31 +139,31 @@ std::optional<ValueId> Body::lift(const Constant& constant, const std::string& n
   return captured_.at(number);
 }
 
-void Body::set(NodeId node, Operand operand) {
-  const auto* id = operand.get_if<ValueId>();
+void Body::set(NodeId node, Argument operand) {
+  const auto* id = operand.get_if<NodeId>();
   if (id != nullptr && memory_.has_memory(node) && is_written(node)) written_.insert(id->index);
   operands_.insert_or_assign(node.index, std::move(operand));
 }
 
-const Operation* Body::lasting_maker(const Operand& tensor) const {
-  const auto* id = tensor.get_if<ValueId>();
+const Operation* Body::lasting_maker(const Argument& tensor) const {
+  const auto* id = tensor.get_if<NodeId>();
   const auto found = id == nullptr ? single_makers_.end() : single_makers_.find(id->index);
   return found == single_makers_.end() || written_.contains(id->index) ? nullptr
                                                                        : &graph_.operations[found->second];
 }
 
-const Operand* Body::find_number(const Operand& tensor) const {
-  const auto* id = tensor.get_if<ValueId>();
+const Argument* Body::find_number(const Argument& tensor) const {
+  const auto* id = tensor.get_if<NodeId>();
   const auto found = id == nullptr ? numbers_.end() : numbers_.find(id->index);
   return found == numbers_.end() ? nullptr : &found->second;
 }
 
-void Body::set_number(const Operand& tensor, const Operand& number) {
-  const auto* id = tensor.get_if<ValueId>();
+void Body::set_number(const Argument& tensor, const Argument& number) {
+  const auto* id = tensor.get_if<NodeId>();
   if (id != nullptr && !written_.contains(id->index)) numbers_.insert_or_assign(id->index, number);
 }
 
-void Body::set_same(const Meta& symbol, const Operand& number) {
+void Body::set_same(const Meta& symbol, const Argument& number) {
   const SymInt* named = symbol.value ? symbol.value->size() : nullptr;
   const auto value = meta_of(number).value;
   const std::vector<std::string> names = named == nullptr ? std::vector<std::string>{} : named->symbols();
@@ -172,14 +172,14 @@ void Body::set_same(const Meta& symbol, const Operand& number) {
     state_.same_numbers.emplace(names[0], *value->size());
 }
 
-std::optional<bool> Body::is_trained(ValueId id) const {
+std::optional<bool> Body::is_trained(NodeId id) const {
   if (&source_ != &state_.collection.graphs.front()) return std::nullopt;
   return state_.trained.contains(id.index);
 }
 
 bool Body::is_size_of_input(const std::string& symbol) const { return state_.sizes.contains(symbol); }
 
-void Body::assume_within(const Operand& number, std::int64_t most) {
+void Body::assume_within(const Argument& number, std::int64_t most) {
   const Meta meta = meta_of(number);
   const SymInt* value = meta.value ? meta.value->size() : nullptr;
   if (value == nullptr) return;
@@ -220,14 +220,14 @@ Operation Body::operation_of(const Node& node, std::string target) const {
   return operation;
 }
 
-Operand Body::emit(const Node& node, std::string target, std::vector<Operand> args, NamedOperands kwargs,
-                   Meta meta, std::string_view name) {
+Argument Body::emit(const Node& node, std::string target, std::vector<Argument> args, Kwargs kwargs,
+                    Meta meta, std::string_view name) {
   Operation operation = operation_of(node, std::move(target));
   operation.args = std::move(args);
   operation.kwargs = std::move(kwargs);
   const std::string candidate =
       name.empty() ? name_candidate(operation.target.text(), true) : std::string(name);
-  const ValueId result = add_value(candidate, std::move(meta));
+  const NodeId result = add_value(candidate, std::move(meta));
   operation.name = value(result).name;
   operation.outputs.push_back({result, {}});
   may_go_.insert(graph_.operations.size());
@@ -244,14 +244,14 @@ void Body::append(Operation operation) {
   graph_.operations.push_back(std::move(operation));
 }
 
-std::vector<Operand> Body::emit_all(const Node& node, std::string target, std::vector<Operand> args,
-                                    const std::vector<Meta>& metas) {
+std::vector<Argument> Body::emit_all(const Node& node, std::string target, std::vector<Argument> args,
+                                     const std::vector<Meta>& metas) {
   Operation operation = operation_of(node, std::move(target));
   operation.args = std::move(args);
   operation.name = names_.create(name_candidate(operation.target.text(), true));
-  std::vector<Operand> results;
+  std::vector<Argument> results;
   for (std::size_t i = 0; i < metas.size(); ++i) {
-    const ValueId result = add_value(operation.name + "_" + std::to_string(i), metas[i]);
+    const NodeId result = add_value(operation.name + "_" + std::to_string(i), metas[i]);
     operation.outputs.push_back({result, {static_cast<std::int64_t>(i)}});
     results.emplace_back(result);
   }
@@ -260,17 +260,17 @@ std::vector<Operand> Body::emit_all(const Node& node, std::string target, std::v
   return results;
 }
 
-const Quantization* Body::quantization(const Operand& operand) const {
-  const auto* id = operand.get_if<ValueId>();
+const Quantization* Body::quantization(const Argument& operand) const {
+  const auto* id = operand.get_if<NodeId>();
   const auto found = id == nullptr ? quantized_.end() : quantized_.find(id->index);
   return found == quantized_.end() ? nullptr : &found->second;
 }
 
-void Body::set_quantization(const Operand& operand, Quantization quantization) {
-  quantized_.insert_or_assign(operand.get_if<ValueId>()->index, std::move(quantization));
+void Body::set_quantization(const Argument& operand, Quantization quantization) {
+  quantized_.insert_or_assign(operand.get_if<NodeId>()->index, std::move(quantization));
 }
 
-std::optional<Operand> Body::call_on_integers(const LoweredCall& call, const Quantization& given) {
+std::optional<Argument> Body::call_on_integers(const LoweredCall& call, const Quantization& given) {
   given_ = given;
   call_operator(call);
   given_.reset();
@@ -297,7 +297,7 @@ bool Body::is_held(std::uint32_t container) const {
       const Node& user = source_.graph.node(id);
       const bool is_stored = user.op == Opcode::kCallFunction && *user.target == "operator.setitem" &&
                              user.args.back() == Argument(name);
-      const bool gives_container = items_of(made->second) != nullptr || made->second.is<Operand::Dict>();
+      const bool gives_container = items_of(made->second) != nullptr || made->second.is<Argument::Dict>();
       return is_stored || (gives_container && std::ranges::none_of(user.args, [&](const Argument& argument) {
                              return argument == Argument(name);
                            }));
@@ -309,7 +309,7 @@ bool Body::is_held(std::uint32_t container) const {
   });
 }
 
-bool Body::change_container(const Node& node, Operand value) {
+bool Body::change_container(const Node& node, Argument value) {
   const auto* changed = node.args.empty() ? nullptr : node.args[0].get_if<NodeId>();
   if (changed == nullptr || is_held(container_of(*changed))) {
     refuse(node, "it changes a list or dict that is an item of another one");
@@ -338,8 +338,8 @@ bool Body::are_users(const Node& node, const std::function<bool(const std::strin
                              [&](NodeId user) { return holds(*source_.graph.node(user).target); });
 }
 
-const Operation* Body::maker(const Operand& operand) const {
-  const auto* id = operand.get_if<ValueId>();
+const Operation* Body::maker(const Argument& operand) const {
+  const auto* id = operand.get_if<NodeId>();
   const auto found = id == nullptr ? makers_.end() : makers_.find(id->index);
   return found == makers_.end() ? nullptr : &graph_.operations[found->second];
 }
@@ -364,7 +364,7 @@ std::unordered_set<std::uint32_t> Body::find_needless() const {
 }
 
 // Returns the value of a node that is a known int or bool.
-std::optional<Operand> Body::known_number(const Node& node) const {
+std::optional<Argument> Body::known_number(const Node& node) const {
   const auto& value = node.meta->value;
   if (!value || node.op != Opcode::kCallFunction) return std::nullopt;
   if (const auto number = value->number(); number && node.meta->kind() == ValueKind::kInt) return *number;
@@ -443,7 +443,7 @@ void Body::lower(const Node& node) {
   if (parts.kind == TargetKind::kOperator && !is_of_plain_values(find_operator(parts)))
     return call_operator(call);
   const bool is_of_numbers =
-      !call.args.empty() && std::ranges::all_of(call.args, [&](const Operand& operand) {
+      !call.args.empty() && std::ranges::all_of(call.args, [&](const Argument& operand) {
         const ValueKind kind = meta_of(operand).kind();
         return kind == ValueKind::kInt || kind == ValueKind::kFloat;
       });
@@ -477,10 +477,10 @@ bool Body::all_known(const Meta& meta) const {
   return meta.shape && meta.dtype;
 }
 
-Operand Body::add_result(const Node& node, const Meta& meta, std::string_view name,
-                         std::vector<std::int64_t> path, Operation& operation) {
+Argument Body::add_result(const Node& node, const Meta& meta, std::string_view name,
+                          std::vector<std::int64_t> path, Operation& operation) {
   if (meta.items) {
-    Operand::List list;
+    Argument::List list;
     for (std::size_t i = 0; i < meta.items->size(); ++i) {
       auto inner = path;
       inner.push_back(static_cast<std::int64_t>(i));
@@ -490,7 +490,7 @@ Operand Body::add_result(const Node& node, const Meta& meta, std::string_view na
     return list;
   }
   const bool is_quantized = given_ && meta.dtype && fxtrace::is_quantized(*meta.dtype);
-  const ValueId result = add_value(name, is_quantized ? meta_of_integers(meta) : meta);
+  const NodeId result = add_value(name, is_quantized ? meta_of_integers(meta) : meta);
   if (is_quantized) quantized_.emplace(result.index, *given_);
   operation.outputs.push_back({result, std::move(path)});
   return result;
@@ -499,7 +499,7 @@ Operand Body::add_result(const Node& node, const Meta& meta, std::string_view na
 // Adds the results of an operation, which have those types.  Returns false after refusing the node if the
 // shape or the value of one is not known.
 bool Body::add_results(const LoweredCall& call, const std::vector<SchemaType>& types, Operation& operation,
-                       Operand& result) {
+                       Argument& result) {
   const Node& node = call.node;
   const Meta& meta = *node.meta;
   if (types.empty()) return true;
@@ -529,14 +529,14 @@ bool Body::add_results(const LoweredCall& call, const std::vector<SchemaType>& t
     refuse(node, "the shapes of its results are not known");
     return false;
   }
-  Operand::List list;
+  Argument::List list;
   for (std::size_t i = 0; i < meta.items->size(); ++i) {
     const Meta& item = (*meta.items)[i];
     const auto place = static_cast<std::int64_t>(i);
     if (all_known(item)) {
       list.items.push_back(add_result(node, item, name_of_item(node, i), {place}, operation));
     } else if (is_tuple && !find_item(node, i)) {
-      operation.outputs.push_back({ValueId{}, {place}});  // an unused result
+      operation.outputs.push_back({NodeId{}, {place}});  // an unused result
       list.items.emplace_back();
     } else {
       refuse(node, "the shapes of its results are not known");
@@ -547,7 +547,7 @@ bool Body::add_results(const LoweredCall& call, const std::vector<SchemaType>& t
   if (types.size() == 1)
     result = std::move(list);
   else
-    result = Operand::Tuple{std::move(list.items)};
+    result = Argument::Tuple{std::move(list.items)};
   return true;
 }
 
@@ -566,7 +566,7 @@ void give_keywords(const Schema& schema, Operation& operation) {
         continue;
       }
       const AbstractValue value = default_value(formal.default_value.value_or(""));
-      Operand operand;
+      Argument operand;
       if (const auto* real = value.get_if<double>()) operand = *real;
       if (const SymInt* number = value.integer(); number != nullptr && number->number())
         operand = *number->number();
@@ -587,7 +587,7 @@ void Body::call_operator(const LoweredCall& call) {
   const auto schema = state_.program.schema_of(operation.target);
   if (!schema) return refuse(node, "its schema is not known", "--op-schema '...'");
   give_keywords(*schema, operation);
-  Operand result;
+  Argument result;
   if (!add_results(call, schema->results, operation, result)) return;
   set(node.id, std::move(result));
   append(std::move(operation));
@@ -596,9 +596,9 @@ void Body::call_operator(const LoweredCall& call) {
 // --- control flow ---
 
 ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph& source,
-                                     const std::vector<Operand>& inputs, const std::vector<bool>& fixed,
+                                     const std::vector<Argument>& inputs, const std::vector<bool>& fixed,
                                      std::size_t carried, bool is_condition, Captures& captures,
-                                     std::map<std::size_t, ValueId>& captured) {
+                                     std::map<std::size_t, NodeId>& captured) {
   ++state_.depth;
   const Restore depth([&] { --state_.depth; });
   Body body(state_, source, is_condition, &captures);
@@ -619,12 +619,12 @@ ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph&
     ++i;
   }
   body.lower_all();
-  std::vector<Operand> outputs;
+  std::vector<Argument> outputs;
   if (const NodeId last = source.graph.last(); last.valid()) {
     const Node& output = source.graph.node(last);
     if (output.op == Opcode::kOutput && !output.args.empty())
       tree_of(body.operand_of(output.args.front()), outputs);
-    for (Operand& result : outputs) {  // a subgraph cannot return a plain number
+    for (Argument& result : outputs) {  // a subgraph cannot return a plain number
       if (result.is<std::int64_t>())
         result =
             body.emit(output, "operator.add", {result, std::int64_t{0}}, {}, body.meta_of(result), "number");
@@ -635,13 +635,13 @@ ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph&
 }
 
 // Gives the graph an input for each of the captures, behind the traced ones.
-void add_captures(ProgramGraph& graph, const std::map<std::size_t, ValueId>& captured,
+void add_captures(ProgramGraph& graph, const std::map<std::size_t, NodeId>& captured,
                   const std::vector<ProgramValue>& outside) {
   graph.inputs.resize(graph.inputs.size() - captured.size());
   for (std::size_t i = 0; i < outside.size(); ++i) {
     const auto own = captured.find(i);
-    ValueId input =
-        own == captured.end() ? ValueId{static_cast<std::uint32_t>(graph.values.size())} : own->second;
+    NodeId input =
+        own == captured.end() ? NodeId{static_cast<std::uint32_t>(graph.values.size())} : own->second;
     if (own == captured.end()) {
       graph.values.push_back(outside[i]);
       std::string& name = graph.values.back().name;
@@ -669,9 +669,9 @@ bool Body::has_results(const Node& node, const Operation& operation, bool is_loo
   }
   for (const ProgramSubgraph& body : operation.subgraphs) {
     if (is_loop && &body == &operation.subgraphs.front()) continue;  // the condition
-    const std::vector<Operand>& results = body.graph.outputs;
+    const std::vector<Argument>& results = body.graph.outputs;
     for (std::size_t i = 0; i < std::max(results.size(), operation.outputs.size()); ++i) {
-      const auto* id = i < results.size() ? results[i].get_if<ValueId>() : nullptr;
+      const auto* id = i < results.size() ? results[i].get_if<NodeId>() : nullptr;
       if (id != nullptr && i < operation.outputs.size()) {
         const Meta& inside = body.graph.values[id->index].meta;
         const Meta& outside = value(operation.outputs[i].value).meta;
@@ -696,16 +696,16 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
   if (!is_cond && !is_loop) return keep_with_subgraphs(call);
   Operation operation = operation_of(node, *node.target);
   // Plain operands are written into the subgraphs, except for those that a loop carries.
-  std::vector<Operand> inputs;
+  std::vector<Argument> inputs;
   std::vector<bool> fixed;
-  const auto passed = [&](const Operand& list, bool may_fix) {
-    Operand::List kept;
+  const auto passed = [&](const Argument& list, bool may_fix) {
+    Argument::List kept;
     const auto* items = items_of(list);
     if (items == nullptr) return kept;
-    for (Operand item : *items) {
-      const bool is_plain = !item.is<ValueId>();
+    for (Argument item : *items) {
+      const bool is_plain = !item.is<NodeId>();
       bool has_values = false;
-      if (is_plain) for_each_reference(item, [&](ValueId) { has_values = true; });
+      if (is_plain) for_each_reference(item, [&](NodeId) { has_values = true; });
       if (has_values)
         refuse(node,
                "a program cannot pass lists of tensors or weights of a quantized layer to control flow");
@@ -725,7 +725,7 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
   std::size_t carried = 0;  // the number of inputs that a loop carries, which come first
   std::vector<std::size_t> graphs;
   for (std::size_t i = 0; i < call.args.size(); ++i) {
-    if (call.args[i].is<Operand::GraphRef>()) graphs.push_back(i);
+    if (call.args[i].is<Argument::GraphRef>()) graphs.push_back(i);
   }
   if (graphs.size() != 2 || call.args.size() != 4) return refuse(node, "a program cannot express this call");
   const std::size_t refusals = state_.refusals.size();
@@ -738,10 +738,10 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
     operation.args[3] = passed(call.args[3], true);
   }
   Captures captures{*this};
-  std::vector<std::map<std::size_t, ValueId>> captured(graphs.size());
+  std::vector<std::map<std::size_t, NodeId>> captured(graphs.size());
   for (std::size_t place = 0; place < graphs.size(); ++place) {
     const std::size_t i = graphs[place];
-    const std::string& name = call.args[i].get_if<Operand::GraphRef>()->name;
+    const std::string& name = call.args[i].get_if<Argument::GraphRef>()->name;
     const ModuleGraph* source = source_.subgraphs.find_graph(name);
     if (source == nullptr) return refuse(node, "its subgraph is missing: " + name);
     const bool is_condition = is_loop && i == graphs.front();
@@ -750,8 +750,8 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
     operation.subgraphs.back().graph.single_output = is_condition;
   }
   std::vector<ProgramValue> outside;
-  Operand::List operands{*items_of(operation.args[3])};
-  for (const ValueId id : captures.outside) {
+  Argument::List operands{*items_of(operation.args[3])};
+  for (const NodeId id : captures.outside) {
     outside.push_back(value(id));
     operands.items.emplace_back(id);
   }
@@ -767,11 +767,11 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
     Meta meta = *node.meta;
     meta.items.emplace();
     const ProgramGraph& body = operation.subgraphs.back().graph;
-    for (const Operand& output : body.outputs) {
-      const auto* id = output.get_if<ValueId>();
+    for (const Argument& output : body.outputs) {
+      const auto* id = output.get_if<NodeId>();
       meta.items->push_back(id == nullptr ? Meta{} : body.values[id->index].meta);
     }
-    Operand::Tuple results;
+    Argument::Tuple results;
     for (std::size_t i = 0; i < meta.items->size(); ++i) {
       Meta item = (*meta.items)[i];
       if (item.kind() == ValueKind::kInt) item = unknown_integer();
@@ -787,7 +787,7 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
     }
     set(node.id, std::move(results));
   } else {
-    Operand::Tuple results;
+    Argument::Tuple results;
     for (std::size_t i = 0; i < node.meta->items->size(); ++i)
       results.items.push_back(add_result(node, (*node.meta->items)[i], name_of_item(node, i),
                                          {static_cast<std::int64_t>(i)}, operation));
@@ -804,8 +804,8 @@ void Body::keep_with_subgraphs(const LoweredCall& call) {
   operation.args = call.args;
   operation.kwargs = call.kwargs;
   const std::size_t refusals = state_.refusals.size();
-  const auto lower_graph = [&](const Operand& operand) {
-    const auto* graph = operand.get_if<Operand::GraphRef>();
+  const auto lower_graph = [&](const Argument& operand) {
+    const auto* graph = operand.get_if<Argument::GraphRef>();
     const ModuleGraph* source = graph == nullptr ? nullptr : source_.subgraphs.find_graph(graph->name);
     if (source == nullptr) return;
     ++state_.depth;
@@ -816,17 +816,17 @@ void Body::keep_with_subgraphs(const LoweredCall& call) {
       if (input.op == Opcode::kPlaceholder) body.set(id, body.add_input(input.name, *input.meta));
     }
     body.lower_all();
-    std::vector<Operand> outputs;
+    std::vector<Argument> outputs;
     bool is_single = false;
     if (const NodeId last = source->graph.last(); last.valid() && !source->graph.node(last).args.empty()) {
-      const Operand result = body.operand_of(source->graph.node(last).args.front());
-      is_single = result.is<ValueId>();
+      const Argument result = body.operand_of(source->graph.node(last).args.front());
+      is_single = result.is<NodeId>();
       tree_of(result, outputs);
     }
     operation.subgraphs.push_back({graph->name, body.finish(std::move(outputs))});
     operation.subgraphs.back().graph.single_output = is_single;
   };
-  for (const Operand& operand : call.args) lower_graph(operand);
+  for (const Argument& operand : call.args) lower_graph(operand);
   for (const auto& [name, operand] : call.kwargs) lower_graph(operand);
   if (state_.refusals.size() > refusals) {
     refused_.insert(node.id.index);
@@ -834,16 +834,16 @@ void Body::keep_with_subgraphs(const LoweredCall& call) {
   }
   const Meta& meta = *node.meta;
   if (!meta.items && !all_known(meta)) return refuse(node, "the shapes of its results are not known");
-  Operand result;
+  Argument result;
   if (meta.items) {
-    Operand::Tuple results;
+    Argument::Tuple results;
     for (std::size_t i = 0; i < meta.items->size(); ++i) {
       const Meta& item = (*meta.items)[i];
       const auto place = static_cast<std::int64_t>(i);
       if (all_known(item) || item.value) {
         results.items.push_back(add_result(node, item, name_of_item(node, i), {place}, operation));
       } else {
-        operation.outputs.push_back({ValueId{}, {place}});
+        operation.outputs.push_back({NodeId{}, {place}});
         results.items.emplace_back();
       }
     }
@@ -857,7 +857,7 @@ void Body::keep_with_subgraphs(const LoweredCall& call) {
 
 // --- the end ---
 
-ProgramGraph Body::finish(std::vector<Operand> outputs) {
+ProgramGraph Body::finish(std::vector<Argument> outputs) {
   graph_.outputs = std::move(outputs);
   std::vector<std::uint32_t> uses = count_uses(graph_);
   std::vector<bool> goes(graph_.operations.size());
@@ -867,7 +867,7 @@ ProgramGraph Body::finish(std::vector<Operand> outputs) {
       return output.value.valid() && uses[output.value.index] > 0;
     });
     goes[i] = !is_used && (may_go_.contains(i) || is_needless(operation));
-    if (goes[i]) for_each_input(operation, [&](ValueId input) { --uses[input.index]; });
+    if (goes[i]) for_each_input(operation, [&](NodeId input) { --uses[input.index]; });
   }
   std::size_t kept = 0;
   std::vector<bool> is_gone(graph_.values.size());

@@ -1,6 +1,6 @@
 // Body: one graph of a program while it is lowered, the root's or a subgraph of control flow.
 //
-// A Body maps each node of the traced graph to an Operand (set(), operand_of()) and appends operations for
+// A Body maps each node of the traced graph to an Argument (set(), operand_of()) and appends operations for
 // the calls that need one.  Names are unique within the graph.  A node that is refused has no operand; nodes
 // that use it are skipped.  Operations that emit() has added go in finish() if no result of theirs is used.
 #pragma once
@@ -28,7 +28,7 @@ namespace fxtrace {
 // The quantization of a tensor of integers, which stands for (integer - zero point) * scale.
 struct Quantization {
   std::string dtype;                      // "quint8"
-  Operand scale, zero_point;              // numbers; tensors if the data or the axis determines them
+  Argument scale, zero_point;             // numbers; tensors if the data or the axis determines them
   std::optional<std::int64_t> axis = {};  // the axis along which they differ
 };
 
@@ -40,7 +40,7 @@ struct LoweringState {
   ModuleStacks& stacks;
   std::vector<Refusal>& refusals;
   // Makes a constant tensor an input of the root's graph, and returns its value there.
-  std::function<ValueId(const Constant&)> lift;
+  std::function<NodeId(const Constant&)> lift;
   // Returns the constant tensor that a get_attr node of a subgraph reads; nothing if a program has no such.
   std::function<std::optional<Constant>(const ModuleGraph&, const Node&)> constant_of;
   // Returns the element of a one-element tensor of the file; nothing for others.
@@ -60,11 +60,11 @@ struct LoweringState {
 // A call with its lowered arguments.
 struct LoweredCall {
   const Node& node;
-  std::vector<Operand> args;
-  NamedOperands kwargs;
+  std::vector<Argument> args;
+  Kwargs kwargs;
 
   // Returns the argument at that position or with that name; None if it was left out.
-  Operand argument(std::size_t place, std::string_view name = {}) const;
+  Argument argument(std::size_t place, std::string_view name = {}) const;
 };
 
 // One graph while it is lowered (see above).
@@ -75,7 +75,7 @@ class Body {
   struct Captures {
     Body& around;
     std::vector<std::string> names = {};  // of attributes; empty for a tensor that the code makes
-    std::vector<ValueId> outside = {};    // their values in the graph around
+    std::vector<NodeId> outside = {};     // their values in the graph around
   };
 
   // The arguments must outlive this.  `captures` is null for the root's graph and for bodies that take no
@@ -89,53 +89,53 @@ class Body {
         captures_(captures) {}
 
   // Throws SymbolicError if a stride does not fit into 64 bits.
-  ValueId add_value(std::string_view name, Meta meta);
+  NodeId add_value(std::string_view name, Meta meta);
   std::string new_name(std::string_view name) { return names_.create(name); }
-  ValueId add_input(std::string_view name, Meta meta);
-  void set(NodeId node, Operand operand);
+  NodeId add_input(std::string_view name, Meta meta);
+  void set(NodeId node, Argument operand);
   // Returns whether the run may write to the tensor that the node gives, by any of its names.
   bool is_written(NodeId node) const { return memory_.is_written(node); }
-  Operand operand_of(const Argument& argument) const;
+  Argument operand_of(const Argument& argument) const;
   // Lowers all nodes but placeholders and the output.
   void lower_all();
   // Marks a node that was refused elsewhere: nodes that use it are skipped.
   void leave_out(NodeId node) { refused_.insert(node.index); }
   // Moves out the graph, with these outputs and without unused operations.
-  ProgramGraph finish(std::vector<Operand> outputs);
+  ProgramGraph finish(std::vector<Argument> outputs);
 
   // --- for rewrites ---
   // Sets the strides of a tensor of the file, which need not be contiguous.
-  void set_strides(ValueId id, const std::vector<std::int64_t>& strides) {
+  void set_strides(NodeId id, const std::vector<std::int64_t>& strides) {
     if (strides.size() == value(id).strides.size())
       graph_.values[id.index].strides.assign(strides.begin(), strides.end());
   }
-  const ProgramValue& value(ValueId id) const { return value_at(graph_, id); }
+  const ProgramValue& value(NodeId id) const { return value_at(graph_, id); }
   // Returns the metadata of an operand: for a plain value its type, and the value of a number.
-  Meta meta_of(const Operand& operand) const;
+  Meta meta_of(const Argument& operand) const;
   // Adds an operation with one result, and returns the result.  The operation goes if the result is not used.
-  Operand emit(const Node& node, std::string target, std::vector<Operand> args, NamedOperands kwargs,
-               Meta meta, std::string_view name = {});
+  Argument emit(const Node& node, std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
+                std::string_view name = {});
   // As emit(), for several results.
-  std::vector<Operand> emit_all(const Node& node, std::string target, std::vector<Operand> args,
-                                const std::vector<Meta>& metas);
+  std::vector<Argument> emit_all(const Node& node, std::string target, std::vector<Argument> args,
+                                 const std::vector<Meta>& metas);
   // Keeps the operation of a result that emit() gave, even if the result is not used.
-  void keep_maker(const Operand& result) { may_go_.erase(makers_.at(result.get_if<ValueId>()->index)); }
+  void keep_maker(const Argument& result) { may_go_.erase(makers_.at(result.get_if<NodeId>()->index)); }
   // Returns the quantization of a value of integers; null if it is not a quantized tensor.
-  const Quantization* quantization(const Operand& operand) const;
-  void set_quantization(const Operand& operand, Quantization quantization);
+  const Quantization* quantization(const Argument& operand) const;
+  void set_quantization(const Argument& operand, Quantization quantization);
   bool may_be_quantized() const { return state_.quantized; }
   // Adds the call unchanged, on integers; quantized results have the quantization `given`.  Returns nothing
   // if it was refused.
-  std::optional<Operand> call_on_integers(const LoweredCall& call, const Quantization& given);
+  std::optional<Argument> call_on_integers(const LoweredCall& call, const Quantization& given);
   // Returns the element of a one-element tensor of the file, if the node is used only to read it as a number.
   std::optional<Argument> stored_number(const Argument& tensor) const;
   // Returns whether holds(target) is true for all users of the node.
   bool are_users(const Node& node, const std::function<bool(const std::string&)>& holds) const;
   // Sets the value that the list or dict which is the first argument of the node has from here on.  Returns
   // false after refusing the node if another container may hold it.
-  bool change_container(const Node& node, Operand value);
+  bool change_container(const Node& node, Argument value);
   // Returns the operation that emit() added for the value; null for others.
-  const Operation* maker(const Operand& operand) const;
+  const Operation* maker(const Argument& operand) const;
   // Return a new symbol for a number that depends on data or has no expression: u0, zuf0.
   Meta unknown_integer();
   Meta unknown_float();
@@ -143,21 +143,21 @@ class Body {
   bool is_size_of_input(const std::string& symbol) const;
   // Has the program check that an integer that is computed of integer inputs is in -most..most, as it would
   // be another one in the archive otherwise.  Sizes of tensors are, and of data a program can check nothing.
-  void assume_within(const Operand& number, std::int64_t most);
+  void assume_within(const Argument& number, std::int64_t most);
   // Returns whether the value is a parameter that needs a gradient; nothing within control flow.
-  std::optional<bool> is_trained(ValueId id) const;
+  std::optional<bool> is_trained(NodeId id) const;
   // Returns the value of a constant tensor in this graph; `name` is that of the attribute, if it is one.
   // Returns nothing in a body that takes no other inputs than the traced ones.
-  std::optional<ValueId> lift(const Constant& constant, const std::string& name = {});
+  std::optional<NodeId> lift(const Constant& constant, const std::string& name = {});
   // Returns the value of each of the captures that this graph uses, by their numbers.
-  const std::map<std::size_t, ValueId>& captured() const { return captured_; }
+  const std::map<std::size_t, NodeId>& captured() const { return captured_; }
   // Returns the operation whose only result the tensor is; null if the run may write to the tensor.
-  const Operation* lasting_maker(const Operand& tensor) const;
+  const Operation* lasting_maker(const Argument& tensor) const;
   // Returns the number that a tensor which nothing writes holds, if it is known or was read; else null.
-  const Operand* find_number(const Operand& tensor) const;
-  void set_number(const Operand& tensor, const Operand& number);  // does nothing if the run may write to it
+  const Argument* find_number(const Argument& tensor) const;
+  void set_number(const Argument& tensor, const Argument& number);  // does nothing if the run may write to it
   // Says that the symbol of the trace is the value of the number.
-  void set_same(const Meta& symbol, const Operand& number);
+  void set_same(const Meta& symbol, const Argument& number);
   // Returns whether the node is used only as the condition of the loop whose condition this graph computes.
   bool is_condition(const Node& node) const;
   void refuse(const Node& node, std::string why, std::string help = {});
@@ -170,18 +170,18 @@ class Body {
   bool is_too_deep(const Node& node);  // refuses the node then
   bool has_results(const Node& node, const Operation& operation, bool is_loop);
   void append(Operation operation);  // under a unique name
-  std::optional<Operand> known_number(const Node& node) const;
+  std::optional<Argument> known_number(const Node& node) const;
   void call_operator(const LoweredCall& call);
   void call_with_subgraphs(const LoweredCall& call);
   void keep_with_subgraphs(const LoweredCall& call);
   bool add_results(const LoweredCall& call, const std::vector<SchemaType>& types, Operation& operation,
-                   Operand& result);
-  Operand add_result(const Node& node, const Meta& meta, std::string_view name,
-                     std::vector<std::int64_t> path, Operation& operation);
+                   Argument& result);
+  Argument add_result(const Node& node, const Meta& meta, std::string_view name,
+                      std::vector<std::int64_t> path, Operation& operation);
   ProgramSubgraph lower_subgraph(const std::string& name, const ModuleGraph& source,
-                                 const std::vector<Operand>& inputs, const std::vector<bool>& fixed,
+                                 const std::vector<Argument>& inputs, const std::vector<bool>& fixed,
                                  std::size_t carried, bool is_condition, Captures& captures,
-                                 std::map<std::size_t, ValueId>& captured);
+                                 std::map<std::size_t, NodeId>& captured);
   const Node* find_item(const Node& node, std::size_t index) const;
   std::string name_of_item(const Node& node, std::size_t index) const;
   Operation operation_of(const Node& node, std::string target) const;
@@ -194,16 +194,16 @@ class Body {
   AliasRegions memory_;
   bool is_condition_;  // whether the graph computes the condition of a loop
   Captures* captures_;
-  std::map<std::size_t, ValueId> captured_;
+  std::map<std::size_t, NodeId> captured_;
   ProgramGraph graph_;
   Namespace names_;
-  std::unordered_map<std::uint32_t, Operand> operands_;  // by node
+  std::unordered_map<std::uint32_t, Argument> operands_;  // by node
   // Nodes that are a container which another node gave: list += list.  By node; values are nodes.
   std::unordered_map<std::uint32_t, std::uint32_t> containers_;
   std::unordered_set<std::uint32_t> refused_;  // nodes without an operand, whose users are skipped
   std::unordered_map<std::uint32_t, std::size_t> makers_;         // operations, by the value that emit() gave
   std::unordered_map<std::uint32_t, std::size_t> single_makers_;  // operations, by their only result
-  std::unordered_map<std::uint32_t, Operand> numbers_;            // elements of tensors
+  std::unordered_map<std::uint32_t, Argument> numbers_;           // elements of tensors
   std::unordered_set<std::uint32_t> written_;                     // tensors that the run may write
   std::unordered_set<std::size_t> may_go_;  // indices of operations that go if they are not used
   std::unordered_map<std::uint32_t, Quantization> quantized_;  // by value

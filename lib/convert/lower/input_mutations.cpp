@@ -29,21 +29,21 @@ class InputMutations {
                        &checked_at(program_.signature.inputs, i, "inputs in the signature"));
     }
     std::unordered_set<std::uint32_t> read;  // values that a later operation or the output reads
-    for (const Operand& output : graph.outputs)
-      for_each_reference(output, [&](ValueId id) { read.insert(id.index); });
-    std::vector<Operand> changed;
+    for (const Argument& output : graph.outputs)
+      for_each_reference(output, [&](NodeId id) { read.insert(id.index); });
+    std::vector<Argument> changed;
     std::vector<GraphSignature::Entry> entries;
     std::vector<Operation> kept;
     for (Operation& operation : std::views::reverse(graph.operations)) {
       if (auto entry = mutation_of(operation, inputs, read)) {
         changed.push_back(operation.args[1]);
         entries.push_back(std::move(*entry));
-        read.insert(operation.args[1].get_if<ValueId>()->index);
+        read.insert(operation.args[1].get_if<NodeId>()->index);
         graph.values[operation.outputs.front().value.index].name.clear();
         continue;
       }
       refuse_writes(operation);
-      for_each_input(operation, [&](ValueId id) { read.insert(id.index); });
+      for_each_input(operation, [&](NodeId id) { read.insert(id.index); });
       kept.push_back(std::move(operation));
     }
     std::ranges::reverse(kept);
@@ -63,8 +63,8 @@ class InputMutations {
       const std::unordered_map<std::uint32_t, const GraphSignature::Entry*>& inputs,
       const std::unordered_set<std::uint32_t>& read) const {
     if (operation.target != "aten.copy_.default" || operation.args.size() < 2) return std::nullopt;
-    const auto* to = operation.args[0].get_if<ValueId>();
-    const auto* value = operation.args[1].get_if<ValueId>();
+    const auto* to = operation.args[0].get_if<NodeId>();
+    const auto* value = operation.args[1].get_if<NodeId>();
     const auto input = to == nullptr ? inputs.end() : inputs.find(to->index);
     if (input == inputs.end() || value == nullptr || inputs.contains(value->index) ||
         read.contains(to->index) || read.contains(operation.outputs.front().value.index))

@@ -170,48 +170,47 @@ class Lowering {
 
   struct Input {
     GraphSignature::Entry entry;
-    ValueId value;
+    NodeId value;
     std::optional<Argument> constant;
   };
 
-  void add_user_input(std::string_view name, ValueId value) {
+  void add_user_input(std::string_view name, NodeId value) {
     GraphSignature::Entry entry;
     entry.name = name;
     users_.push_back({std::move(entry), value, std::nullopt});
   }
 
   // Makes inputs of a value that is fixed, one for each leaf, as torch.export flattens containers.
-  Operand constant_input(const std::string& name, const Argument& value) {
+  Argument constant_input(const std::string& name, const Argument& value) {
     const auto items = [&](const std::vector<Argument>& all) {
-      std::vector<Operand> made;
+      std::vector<Argument> made;
       for (std::size_t i = 0; i < all.size(); ++i)
         made.push_back(constant_input(body_.new_name(name + "_" + std::to_string(i)), all[i]));
       return made;
     };
-    if (const auto* list = value.get_if<Argument::List>()) return Operand::List{items(list->items)};
+    if (const auto* list = value.get_if<Argument::List>()) return Argument::List{items(list->items)};
     if (const auto* tuple = value.get_if<Argument::Tuple>())
-      return Operand::Tuple{items(tuple->items), tuple->names};
+      return Argument::Tuple{items(tuple->items), tuple->names};
     if (const auto* dict = value.get_if<Argument::Dict>()) {
-      Operand::Dict made;
+      Argument::Dict made;
       for (const auto& [key, item] : dict->items) {
         const auto* text = key.get_if<std::string>();
         const std::string part = text == nullptr ? std::to_string(made.items.size()) : *text;
-        made.items.push_back({map_references<ValueId>(key, [](NodeId) { return Operand(); }),
-                              constant_input(body_.new_name(name + "_" + part), item)});
+        made.items.push_back({key, constant_input(body_.new_name(name + "_" + part), item)});
       }
       return made;
     }
     GraphSignature::Entry entry;
     entry.name = name;
     users_.push_back({std::move(entry), {}, value});
-    return map_references<ValueId>(value, [](NodeId) { return Operand(); });
+    return value;
   }
 
   // Makes inputs of the program from an input of the model, one for each leaf.  Returns nothing if its type
   // or shape is not known.
-  std::optional<Operand> flatten(const std::string& name, const Meta& meta) {
+  std::optional<Argument> flatten(const std::string& name, const Meta& meta) {
     if (meta.items) {
-      std::vector<Operand> items;
+      std::vector<Argument> items;
       for (std::size_t i = 0; i < meta.items->size(); ++i) {
         const std::string part = i < meta.keys.size() ? meta.keys[i] : std::to_string(i);
         auto item = flatten(name + "_" + part, (*meta.items)[i]);
@@ -219,24 +218,24 @@ class Lowering {
         items.push_back(std::move(*item));
       }
       if (!meta.keys.empty()) {
-        Operand::Dict dict;
+        Argument::Dict dict;
         for (std::size_t i = 0; i < items.size(); ++i) dict.items.push_back({meta.keys[i], items[i]});
         return dict;
       }
       const std::string type = meta.type.value_or("");
       if (type.find("Tuple[") != std::string::npos || type.find("tuple[") != std::string::npos)
-        return Operand::Tuple{std::move(items)};
-      return Operand::List{std::move(items)};
+        return Argument::Tuple{std::move(items)};
+      return Argument::List{std::move(items)};
     }
     if (meta.type == "NoneType") return constant_input(name, Argument::None{});
     if (meta.shape && meta.dtype && !is_quantized(*meta.dtype)) {
-      const ValueId value = body_.add_value(name, meta);
+      const NodeId value = body_.add_value(name, meta);
       add_user_input(body_.value(value).name, value);
       return value;
     }
     if (meta.value && meta.value->size() != nullptr) {
       if (const auto number = meta.value->number()) return constant_input(name, *number);
-      const ValueId value = body_.add_value(name, meta);
+      const NodeId value = body_.add_value(name, meta);
       add_user_input(body_.value(value).name, value);
       return value;
     }
@@ -325,10 +324,10 @@ class Lowering {
 
   void lower_inputs() {
     if (options_.in_spec && source_.signature) return lower_leaves(*options_.in_spec);
-    std::vector<Operand> arguments;
+    std::vector<Argument> arguments;
     std::vector<std::string> names;
     std::size_t needed = 0;  // the number of arguments up to the last one that does not keep its default
-    const auto add = [&](const std::string& name, Operand value, bool is_default) {
+    const auto add = [&](const std::string& name, Argument value, bool is_default) {
       arguments.push_back(std::move(value));
       names.push_back(name);
       if (!is_default) needed = arguments.size();
@@ -376,9 +375,9 @@ class Lowering {
     drop_inputs(arguments, needed);
     names.resize(std::min(names.size(), needed));
     result_.program.arguments = std::move(names);
-    std::vector<Operand> leaves;
+    std::vector<Argument> leaves;
     result_.program.in_spec =
-        tree_of(Operand::Tuple{{Operand::Tuple{std::move(arguments)}, Operand::Dict{}}}, leaves);
+        tree_of(Argument::Tuple{{Argument::Tuple{std::move(arguments)}, Argument::Dict{}}}, leaves);
   }
 
   // Returns the type of the input, such as "Tuple[Tensor, List[Tensor]]"; empty if it is not known.
@@ -420,8 +419,8 @@ class Lowering {
 
   // Makes an input of that type some of whose parts are fixed.  Returns nothing if it is nested in other
   // containers than lists, tuples and dicts.
-  std::optional<Operand> nested(std::span<const GraphSignature::Entry> entries, std::size_t depth,
-                                const std::string& type) {
+  std::optional<Argument> nested(std::span<const GraphSignature::Entry> entries, std::size_t depth,
+                                 const std::string& type) {
     if (entries.size() == 1 && entries[0].path.size() == depth) {
       if (!entries[0].node.valid())
         return constant_input(entries[0].name, entries[0].value.value_or(Argument()));
@@ -431,14 +430,14 @@ class Lowering {
         body_.set(node.id, *value);
       else
         refuse_input(node, path_text(entries[0].path));
-      return value.value_or(Operand());
+      return value.value_or(Argument());
     }
     const std::vector<std::string> parts = parts_of(type);
     if (type.starts_with("Optional[")) return nested(entries, depth, parts.front());
     // A named tuple has a class, whose fields are told by name and have types that are not known here.
     const bool is_named_tuple = parts.empty() && is_dotted_name(type);
-    std::vector<Operand> items;
-    std::vector<Operand> keys;
+    std::vector<Argument> items;
+    std::vector<Argument> keys;
     for (std::size_t i = 0; i < entries.size();) {
       if (entries[i].path.size() <= depth) return std::nullopt;
       const Argument& step = entries[i].path[depth];
@@ -451,21 +450,21 @@ class Lowering {
           nested(entries.subspan(i, end - i), depth + 1, is_named_tuple ? std::string() : parts[part]);
       if (!item) return std::nullopt;
       items.push_back(std::move(*item));
-      keys.push_back(map_references<ValueId>(step, [](NodeId) { return Operand(); }));
+      keys.push_back(step);
       i = end;
     }
     if (is_named_tuple) note_named_tuples("inputs");
-    if (type.starts_with("Tuple[") || is_named_tuple) return Operand::Tuple{std::move(items)};
-    if (type.starts_with("List[")) return Operand::List{std::move(items)};
+    if (type.starts_with("Tuple[") || is_named_tuple) return Argument::Tuple{std::move(items)};
+    if (type.starts_with("List[")) return Argument::List{std::move(items)};
     if (!type.starts_with("Dict[str,")) return std::nullopt;
-    Operand::Dict dict;
+    Argument::Dict dict;
     for (std::size_t i = 0; i < items.size(); ++i) dict.items.push_back({keys[i], items[i]});
     return dict;
   }
 
   // Lowers inputs that the signature lists leaf by leaf.
   void lower_leaves(const TreeSpec& spec) {
-    std::vector<Operand> leaves;
+    std::vector<Argument> leaves;
     for (const GraphSignature::Entry& entry : source_.signature->inputs) {
       if (entry.target) continue;
       const bool is_fixed = entry.value && !is_container(*entry.value);
@@ -511,8 +510,8 @@ class Lowering {
   }
 
   // Removes the arguments from `needed` on: they keep their defaults.
-  void drop_inputs(std::vector<Operand>& arguments, std::size_t needed) {
-    std::vector<Operand> leaves;
+  void drop_inputs(std::vector<Argument>& arguments, std::size_t needed) {
+    std::vector<Argument> leaves;
     for (std::size_t i = needed; i < arguments.size(); ++i) tree_of(arguments[i], leaves);
     users_.resize(users_.size() - leaves.size());
     if (arguments.size() > needed) arguments.resize(needed);
@@ -610,7 +609,7 @@ class Lowering {
   void lower_state(const Node& node, const Argument& value) {
     if (options_.freeze_state) {
       note_frozen(*node.target);
-      return body_.set(node.id, map_references<ValueId>(value, [](NodeId) { return Operand(); }));
+      return body_.set(node.id, value);
     }
     const auto is_this = [&](const Assignment& assignment) { return assignment.target == *node.target; };
     if (std::ranges::any_of(source_.graph.assignments(), is_this))
@@ -642,7 +641,7 @@ class Lowering {
     for (std::string_view part = QualifiedName(module).last();
          part == "_packed_params" || part == "_packed_weight"; part = QualifiedName(module).last())
       module = std::string(QualifiedName(module).parent());
-    const auto add = [&](const std::string& part, Constant tensor) -> std::optional<ValueId> {
+    const auto add = [&](const std::string& part, Constant tensor) -> std::optional<NodeId> {
       if (tensor.record.empty() && !tensor.data && !is_empty(tensor.shape)) {
         body_.refuse(node, "the file does not store its elements as plain tensors");
         return std::nullopt;
@@ -660,7 +659,7 @@ class Lowering {
       while (is_taken(full)) full += "_";
       return add_buffer(full, owner, tensor);
     };
-    std::vector<Operand> values;
+    std::vector<Argument> values;
     for (const PackedPart& tensor : packed->tensors) {
       const std::string part = owner.empty() || packed->type.empty() ? "" : tensor.name;
       const auto value = add(part, tensor.tensor);
@@ -678,7 +677,7 @@ class Lowering {
       }
       body_.set_quantization(values.back(), std::move(quantization));
     }
-    Operand whole = packed_operand(*packed, values);
+    Argument whole = packed_operand(*packed, values);
     packed_.emplace(name, whole);
     body_.set(node.id, std::move(whole));
   }
@@ -687,11 +686,10 @@ class Lowering {
     if (!is_quantized_dtype(constant.dtype)) {
       if (body_.is_written(node.id) && is_plain_path(*node.target))
         return body_.set(node.id, add_state(*node.target, constant));
-      const ValueId value = lift(constant, node.name);
+      const NodeId value = lift(constant, node.name);
       body_.set(node.id, value);
       if (constant.shape.empty() && constant.dtype == "int64" && constant.data && constant.data->size() == 1)
-        body_.set_number(value,
-                         map_references<ValueId>(constant.data->front(), [](NodeId) { return Operand(); }));
+        body_.set_number(value, constant.data->front());
       return;
     }
     if (options_.quantized) return lower_packed(node, *node.target, "");
@@ -700,13 +698,13 @@ class Lowering {
 
   // Makes a buffer of a plain tensor that the run writes: torch takes constants to stay as they are.  It is
   // not in the state_dict, as it is not in that of the model.
-  ValueId add_state(const std::string& name, const Constant& constant) {
+  NodeId add_state(const std::string& name, const Constant& constant) {
     if (const auto known = written_.find(name); known != written_.end()) return known->second;
     GraphSignature::Entry entry;
     entry.role = SignatureRole::kBuffer;
     entry.target = name;
     entry.persistent = false;
-    const ValueId value = body_.add_value("b_" + name_of_path(name), tensor_meta(constant));
+    const NodeId value = body_.add_value("b_" + name_of_path(name), tensor_meta(constant));
     entry.name = body_.value(value).name;
     if (!constant.record.empty()) body_.set_strides(value, constant.stride);
     result_.program.constants.push_back(written(name, constant));
@@ -738,13 +736,13 @@ class Lowering {
   }
 
   // Adds a buffer that is a part of the packed parameter `owner`.
-  ValueId add_buffer(const std::string& name, const std::string& owner, const Constant& tensor) {
+  NodeId add_buffer(const std::string& name, const std::string& owner, const Constant& tensor) {
     owners_.emplace(name, owner);
     GraphSignature::Entry entry;
     entry.role = SignatureRole::kBuffer;
     entry.target = name;
     entry.persistent = true;
-    const ValueId value = body_.add_value("b_" + name_of_path(name), tensor_meta(tensor));
+    const NodeId value = body_.add_value("b_" + name_of_path(name), tensor_meta(tensor));
     entry.name = body_.value(value).name;
     buffers_.push_back({std::move(entry), value, std::nullopt});
     if (!tensor.record.empty()) body_.set_strides(value, tensor.stride);
@@ -795,13 +793,13 @@ class Lowering {
     return {};
   }
 
-  ValueId add_parameter(const ParameterRecord& parameter, bool persistent) {
+  NodeId add_parameter(const ParameterRecord& parameter, bool persistent) {
     const bool is_parameter = parameter.kind == ParameterKind::kParameter;
     GraphSignature::Entry entry;
     entry.role = is_parameter ? SignatureRole::kParameter : SignatureRole::kBuffer;
     entry.target = parameter.name;
     entry.persistent = persistent;
-    const ValueId value =
+    const NodeId value =
         body_.add_value((is_parameter ? "p_" : "b_") + name_of_path(parameter.name), tensor_meta(parameter));
     entry.name = body_.value(value).name;
     const bool is_trained = is_parameter && parameter.requires_grad && may_have_gradient(parameter.dtype);
@@ -841,12 +839,12 @@ class Lowering {
     return dtype.starts_with("q") || dtype == "bits8" || dtype.starts_with("complex32");
   }
 
-  ValueId lift(const Constant& constant) { return lift(constant, "tensor_constant"); }
+  NodeId lift(const Constant& constant) { return lift(constant, "tensor_constant"); }
 
-  ValueId lift(const Constant& constant, std::string_view name) {
+  NodeId lift(const Constant& constant, std::string_view name) {
     GraphSignature::Entry entry;
     entry.role = SignatureRole::kConstantTensor;
-    const ValueId value = body_.add_value("c_" + std::string(name), tensor_meta(constant));
+    const NodeId value = body_.add_value("c_" + std::string(name), tensor_meta(constant));
     entry.name = body_.value(value).name;
     entry.target = entry.name.substr(2);
     if (!constant.record.empty()) body_.set_strides(value, constant.stride);
@@ -883,25 +881,25 @@ class Lowering {
 
   // Calls f(result, number) for each result of the method; a single one has the number 0.
   template <class F>
-  static void for_each_result(const Operand& value, F&& f) {
+  static void for_each_result(const Argument& value, F&& f) {
     std::size_t number = 0;
     if (const auto* items = items_of(value)) {
-      for (const Operand& item : *items) f(item, number++);
-    } else if (const auto* dict = value.get_if<Operand::Dict>()) {
+      for (const Argument& item : *items) f(item, number++);
+    } else if (const auto* dict = value.get_if<Argument::Dict>()) {
       for (const auto& entry : dict->items) f(entry.value, number++);
     } else {
       f(value, number);
     }
   }
 
-  static bool has_several_results(const Operand& value) {
-    return items_of(value) != nullptr || value.is<Operand::Dict>();
+  static bool has_several_results(const Argument& value) {
+    return items_of(value) != nullptr || value.is<Argument::Dict>();
   }
 
   // Checks the results, and returns them without those that --drop-output names.
-  Operand without_dropped(Operand value) {
+  Argument without_dropped(Argument value) {
     std::size_t count = 0;
-    for_each_result(value, [&](const Operand& item, std::size_t number) {
+    for_each_result(value, [&](const Argument& item, std::size_t number) {
       ++count;
       if (!options_.dropped_outputs.contains(number))
         look_at_result(item, number, has_several_results(value));
@@ -915,37 +913,37 @@ class Lowering {
     }
     if (options_.dropped_outputs.empty()) return value;
     if (options_.dropped_outputs.size() == count) throw usage_error("--drop-output leaves no result");
-    if (auto* dict = value.get_if<Operand::Dict>()) {
-      Operand::Dict kept;
+    if (auto* dict = value.get_if<Argument::Dict>()) {
+      Argument::Dict kept;
       for (std::size_t i = 0; i < count; ++i) {
         if (!options_.dropped_outputs.contains(i)) kept.items.push_back(dict->items[i]);
       }
       return kept;
     }
-    std::vector<Operand> kept;
-    for_each_result(value, [&](const Operand& item, std::size_t number) {
+    std::vector<Argument> kept;
+    for_each_result(value, [&](const Argument& item, std::size_t number) {
       if (!options_.dropped_outputs.contains(number)) kept.push_back(item);
     });
-    if (value.is<Operand::List>()) return Operand::List{std::move(kept)};
-    return Operand::Tuple{
+    if (value.is<Argument::List>()) return Argument::List{std::move(kept)};
+    return Argument::Tuple{
         std::move(kept)};  // a named tuple becomes a plain one, as its fields no longer match
   }
 
-  void look_at_result(const Operand& item, std::size_t number, bool may_be_dropped) {
-    std::vector<Operand> leaves;
+  void look_at_result(const Argument& item, std::size_t number, bool may_be_dropped) {
+    std::vector<Argument> leaves;
     tree_of(item, leaves);
     const auto say = [&](std::string why, std::string help) {
       if (may_be_dropped) help += (help.empty() ? "" : ", or ") + ("--drop-output " + std::to_string(number));
       refuse({}, may_be_dropped ? "result " + std::to_string(number) : "the output", std::move(why),
              std::move(help));
     };
-    for (const Operand& leaf : leaves) {
+    for (const Argument& leaf : leaves) {
       if (leaf.is<std::string>()) return say("a program cannot return text", "");
       if (const auto* real = leaf.get_if<double>(); real != nullptr && std::isnan(*real))
         return say("a program cannot return nan, which torch.export.load does not find equal to itself", "");
-      if (leaf.is<ValueId>() && body_.meta_of(leaf).kind() == ValueKind::kBool)
+      if (leaf.is<NodeId>() && body_.meta_of(leaf).kind() == ValueKind::kBool)
         return say("a program cannot return a bool that depends on sizes or data", "");
-      if (leaf.is<std::complex<double>>() || leaf.is<Operand::Dtype>() || leaf.is<Operand::Device>())
+      if (leaf.is<std::complex<double>>() || leaf.is<Argument::Dtype>() || leaf.is<Argument::Device>())
         return say("a program cannot return a complex number, a dtype or a device", "");
       if (body_.quantization(leaf) != nullptr)
         return say("a program cannot return a quantized tensor", "dequantize() it");
@@ -959,21 +957,21 @@ class Lowering {
       result_.notes.push_back(std::move(note));
   }
 
-  static bool has_named_tuple(const Operand& value) {
-    if (const auto* tuple = value.get_if<Operand::Tuple>(); tuple != nullptr && tuple->names) return true;
+  static bool has_named_tuple(const Argument& value) {
+    if (const auto* tuple = value.get_if<Argument::Tuple>(); tuple != nullptr && tuple->names) return true;
     if (const auto* items = items_of(value)) return std::ranges::any_of(*items, has_named_tuple);
-    const auto* dict = value.get_if<Operand::Dict>();
+    const auto* dict = value.get_if<Argument::Dict>();
     return dict != nullptr &&
            std::ranges::any_of(dict->items, [](const auto& entry) { return has_named_tuple(entry.value); });
   }
 
   void lower_output() {
-    std::vector<Operand> leaves;
+    std::vector<Argument> leaves;
     const NodeId last = source_.graph.last();
     if (last.valid() && source_.graph.node(last).op == Opcode::kOutput &&
         !source_.graph.node(last).args.empty()) {
       const Node& node = source_.graph.node(last);
-      const Operand value = without_dropped(body_.operand_of(node.args.front()));
+      const Argument value = without_dropped(body_.operand_of(node.args.front()));
       if (has_named_tuple(value)) note_named_tuples("results");
       result_.program.out_spec = tree_of(value, leaves);
       refuse_keys(result_.program.out_spec, "the output");
@@ -1035,12 +1033,12 @@ class Lowering {
       const Operator* op = operation.target.find_operator();
       if (op == nullptr) continue;
       const Schema schema = op->schema();
-      const auto look = [&](const SchemaArgument& argument, const Operand& given) {
+      const auto look = [&](const SchemaArgument& argument, const Argument& given) {
         const SchemaType& type = argument.type.required();
         const SchemaType& element = type.is_list() ? type.parts[0].required() : type;
         if (element.name != "int" && element.name != "float") return;
         bool varies = false;
-        for_each_reference(given, [&](ValueId id) { varies = varies || graph.values[id.index].meta.value; });
+        for_each_reference(given, [&](NodeId id) { varies = varies || graph.values[id.index].meta.value; });
         if (varies && noted_.insert(operation.target.text() + argument.name).second)
           result_.notes.push_back(
               argument.name + " of " + operation.target.text() +
@@ -1068,8 +1066,8 @@ class Lowering {
   std::vector<Input> parameters_, buffers_, constants_, users_;
   std::set<std::string> noted_;                          // arguments that were noted
   std::set<std::string> frozen_;                         // attributes that were noted
-  std::unordered_map<std::string, Operand> packed_;      // by name of the packed parameters
-  std::unordered_map<std::string, ValueId> written_;     // plain tensors that the run writes
+  std::unordered_map<std::string, Argument> packed_;     // by name of the packed parameters
+  std::unordered_map<std::string, NodeId> written_;      // plain tensors that the run writes
   std::unordered_map<std::string, std::string> owners_;  // of buffers: the packed parameter
 };
 

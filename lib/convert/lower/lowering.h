@@ -9,7 +9,8 @@
 // 1. Lowering does not stop at the first problem.  Each thing that a program cannot express becomes one
 //    Refusal; nodes that use the result of a refused node are skipped, without a refusal of their own.  The
 //    program may be written only if there are no refusals.
-// 2. Each lowered node stands for one Operand: a value of the program, a plain value, or a container of such.
+// 2. Each lowered node stands for one Argument: a value of the program, a plain value, or a container of
+// such.
 //    A number that the trace knows, an item of a list and a packed weight therefore leave no operation.
 // 3. graph.inputs and signature.inputs are parallel: parameters, then buffers, both in the order of
 //    registration, then constants, then the inputs of the method.  Parameters and buffers that no node reads

@@ -153,7 +153,7 @@ class SymbolNames {
   static void add_divisor(const ProgramGraph& graph, const Operation& operation, Questions& asked) {
     const std::string& target = operation.target.text();
     if (target != "operator.truediv" && target != "operator.floordiv" && target != "operator.mod") return;
-    const auto* id = operation.args.size() == 2 ? operation.args[1].get_if<ValueId>() : nullptr;
+    const auto* id = operation.args.size() == 2 ? operation.args[1].get_if<NodeId>() : nullptr;
     if (id == nullptr || !graph.values[id->index].meta.value) return;
     const Expression* divisor = &*graph.values[id->index].meta.value;
     if (divisor->kind() == Expression::Kind::kCall && divisor->parts().size() == 2)
@@ -162,8 +162,8 @@ class SymbolNames {
   }
 
   static void add_questions(const ProgramGraph& graph, Questions& asked) {
-    const auto add_operand = [&](const Operand& operand) {
-      for_each_value(operand, [&](const Operand& part) {
+    const auto add_operand = [&](const Argument& operand) {
+      for_each_value(operand, [&](const Argument& part) {
         if (const auto* number = part.get_if<std::int64_t>()) asked.numbers.insert(*number);
       });
     };
@@ -173,7 +173,7 @@ class SymbolNames {
       for (const ProgramSubgraph& subgraph : operation.subgraphs) add_questions(subgraph.graph, asked);
       add_divisor(graph, operation, asked);
       const std::string_view name = operation.target.aten_name();
-      const auto* from = operation.args.empty() ? nullptr : operation.args[0].get_if<ValueId>();
+      const auto* from = operation.args.empty() ? nullptr : operation.args[0].get_if<NodeId>();
       if ((name != "reshape" && name != "view" && name != "_unsafe_view" && name != "unflatten") ||
           from == nullptr || operation.outputs.size() != 1)
         continue;

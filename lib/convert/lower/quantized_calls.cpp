@@ -13,8 +13,8 @@
 namespace fxtrace {
 namespace {
 
-using Result = std::optional<Operand>;
-using Operands = std::vector<Operand>;
+using Result = std::optional<Argument>;
+using Operands = std::vector<Argument>;
 
 struct Bounds {
   std::int64_t low, high;
@@ -33,16 +33,16 @@ std::string decomposed(const std::string& name) { return "quantized_decomposed."
 
 std::string form_of(const Quantization& quantization) {
   if (quantization.axis) return "_per_channel.default";
-  return quantization.scale.is<ValueId>() ? "_per_tensor.tensor" : "_per_tensor.default";
+  return quantization.scale.is<NodeId>() ? "_per_tensor.tensor" : "_per_tensor.default";
 }
 
-Operands with_quantization(const Operand& tensor, const Quantization& quantization) {
+Operands with_quantization(const Argument& tensor, const Quantization& quantization) {
   const Bounds bounds = bounds_of(quantization.dtype).value_or(Bounds{0, 255});
   Operands args{tensor, quantization.scale, quantization.zero_point};
   if (quantization.axis) args.emplace_back(*quantization.axis);
   args.emplace_back(bounds.low);
   args.emplace_back(bounds.high);
-  args.emplace_back(Operand::Dtype{dtype_of_integers(quantization.dtype)});
+  args.emplace_back(Argument::Dtype{dtype_of_integers(quantization.dtype)});
   return args;
 }
 
@@ -53,10 +53,11 @@ Meta in_dtype(Meta meta, ScalarType dtype) {
 }
 
 // Dequantizes a tensor, or each of a list; returns other operands as they are.
-Operand dequantized(const LoweredCall& call, Body& body, const Operand& operand, std::string_view name = {}) {
+Argument dequantized(const LoweredCall& call, Body& body, const Argument& operand,
+                     std::string_view name = {}) {
   if (const auto* items = items_of(operand)) {
-    Operand::List list;
-    for (const Operand& item : *items) list.items.push_back(dequantized(call, body, item));
+    Argument::List list;
+    for (const Argument& item : *items) list.items.push_back(dequantized(call, body, item));
     return list;
   }
   const Quantization* found = body.quantization(operand);
@@ -68,13 +69,13 @@ Operand dequantized(const LoweredCall& call, Body& body, const Operand& operand,
 }
 
 // Quantizes the numbers, as the result of the call.
-Result quantized(const LoweredCall& call, Body& body, const Operand& numbers, Quantization quantization) {
+Result quantized(const LoweredCall& call, Body& body, const Argument& numbers, Quantization quantization) {
   if (!bounds_of(quantization.dtype)) {
     body.refuse(call.node, "a program cannot have quantized elements of " + quantization.dtype);
     return {};
   }
   const std::string target = decomposed("quantize" + form_of(quantization));
-  Operand result =
+  Argument result =
       body.emit(call.node, target, with_quantization(numbers, quantization), {},
                 in_dtype(body.meta_of(numbers), without_quantization(*find_scalar_type(quantization.dtype))),
                 call.node.name);
@@ -90,7 +91,7 @@ std::optional<Meta> meta_of_numbers(const LoweredCall& call, Body& body) {
   return std::nullopt;
 }
 
-std::optional<double> real_of(const Operand& operand) {
+std::optional<double> real_of(const Argument& operand) {
   if (const auto* real = operand.get_if<double>()) return *real;
   if (const auto* whole = operand.get_if<std::int64_t>()) return static_cast<double>(*whole);
   return std::nullopt;
@@ -98,10 +99,10 @@ std::optional<double> real_of(const Operand& operand) {
 
 // Returns the quantization of the result: the scale and the zero point among the arguments, or those of
 // `like` if they are None.
-std::optional<Quantization> given_quantization(const LoweredCall& call, Body& body, const Operand& scale,
-                                               const Operand& zero_point, const Quantization* like,
+std::optional<Quantization> given_quantization(const LoweredCall& call, Body& body, const Argument& scale,
+                                               const Argument& zero_point, const Quantization* like,
                                                std::string dtype) {
-  if (like != nullptr && scale.is<Operand::None>() && zero_point.is<Operand::None>()) return *like;
+  if (like != nullptr && scale.is<Argument::None>() && zero_point.is<Argument::None>()) return *like;
   const auto real = real_of(scale);
   if (!real || !zero_point.is<std::int64_t>()) {
     body.refuse(call.node, "the scale or the zero point of its result is not known");
@@ -113,22 +114,22 @@ std::optional<Quantization> given_quantization(const LoweredCall& call, Body& bo
 // Returns the quantization of the first quantized tensor among the arguments.
 const Quantization* first_quantization(const LoweredCall& call, const Body& body) {
   const Quantization* found = nullptr;
-  const auto look = [&](const Operand& operand) {
-    for_each_reference(operand, [&](ValueId id) {
+  const auto look = [&](const Argument& operand) {
+    for_each_reference(operand, [&](NodeId id) {
       if (found == nullptr) found = body.quantization(id);
     });
   };
-  for (const Operand& operand : call.args) look(operand);
+  for (const Argument& operand : call.args) look(operand);
   for (const auto& [name, operand] : call.kwargs) look(operand);
   return found;
 }
 
-Operand argument_of(const Operands& args, std::size_t place) {
-  return place < args.size() ? args[place] : Operand();
+Argument argument_of(const Operands& args, std::size_t place) {
+  return place < args.size() ? args[place] : Argument();
 }
 
 // Applies the relu of a fused call: linear_relu, conv2d_add_relu.
-Operand with_relu(const LoweredCall& call, Body& body, Operand numbers) {
+Argument with_relu(const LoweredCall& call, Body& body, Argument numbers) {
   const std::string& target = *call.node.target;
   Meta meta = body.meta_of(numbers);
   if (target.find("_relu") == std::string::npos || target.find("leaky_relu") != std::string::npos)
@@ -137,21 +138,20 @@ Operand with_relu(const LoweredCall& call, Body& body, Operand numbers) {
 }
 
 Result quantize(const LoweredCall& call, Body& body) {
-  const Operand tensor = call.argument(0, "self"), dtype = call.argument(3, "dtype");
-  const auto* name = dtype.get_if<Operand::Dtype>();
+  const Argument tensor = call.argument(0, "self"), dtype = call.argument(3, "dtype");
+  const auto* name = dtype.get_if<Argument::Dtype>();
   const auto number = [&](std::size_t place, const char* argument) {
-    const Operand given = call.argument(place, argument);
+    const Argument given = call.argument(place, argument);
     if (place >= call.node.args.size()) return given;
-    if (const auto stored = body.stored_number(call.node.args[place]))
-      return map_references<ValueId>(*stored, [](NodeId) { return Operand(); });
+    if (const auto stored = body.stored_number(call.node.args[place])) return *stored;
     return given;
   };
   if (name == nullptr || items_of(tensor) != nullptr) {
     body.refuse(call.node, "its dtype is not known, or it takes a list of tensors");
     return {};
   }
-  const Operand scale = number(1, "scale"), zero_point = number(2, "zero_point");
-  if (scale.is<ValueId>() && zero_point.is<ValueId>() && body.meta_of(scale).kind() == ValueKind::kTensor &&
+  const Argument scale = number(1, "scale"), zero_point = number(2, "zero_point");
+  if (scale.is<NodeId>() && zero_point.is<NodeId>() && body.meta_of(scale).kind() == ValueKind::kTensor &&
       body.meta_of(zero_point).kind() == ValueKind::kTensor)
     return quantized(call, body, tensor, {name->name, scale, zero_point});
   auto quantization = given_quantization(call, body, scale, zero_point, nullptr, name->name);
@@ -160,19 +160,20 @@ Result quantize(const LoweredCall& call, Body& body) {
 }
 
 Result quantize_by_channel(const LoweredCall& call, Body& body) {
-  const Operand scales = call.argument(1, "scales"), zero_points = call.argument(2, "zero_points");
-  const Operand axis = call.argument(3, "axis"), dtype = call.argument(4, "dtype");
-  if (!scales.is<ValueId>() || !zero_points.is<ValueId>() || !axis.is<std::int64_t>() ||
-      !dtype.is<Operand::Dtype>()) {
+  const Argument scales = call.argument(1, "scales"), zero_points = call.argument(2, "zero_points");
+  const Argument axis = call.argument(3, "axis"), dtype = call.argument(4, "dtype");
+  if (!scales.is<NodeId>() || !zero_points.is<NodeId>() || !axis.is<std::int64_t>() ||
+      !dtype.is<Argument::Dtype>()) {
     body.refuse(call.node, "its scales, zero points, axis or dtype are not known");
     return {};
   }
-  return quantized(call, body, call.argument(0, "self"),
-                   {dtype.get_if<Operand::Dtype>()->name, scales, zero_points, *axis.get_if<std::int64_t>()});
+  return quantized(
+      call, body, call.argument(0, "self"),
+      {dtype.get_if<Argument::Dtype>()->name, scales, zero_points, *axis.get_if<std::int64_t>()});
 }
 
 // Chooses a quantization from the least and the greatest element, at run time.
-Quantization chosen(const LoweredCall& call, Body& body, const Operand& tensor, bool reduced) {
+Quantization chosen(const LoweredCall& call, Body& body, const Argument& tensor, bool reduced) {
   constexpr double kEpsilon = 1.1920928955078125e-07;  // the epsilon of float32
   Meta scale, zero_point;
   scale.type = zero_point.type = "Tensor";
@@ -182,15 +183,15 @@ Quantization chosen(const LoweredCall& call, Body& body, const Operand& tensor, 
   zero_point.dtype = ScalarType::kInt64;
   const Operands numbers = body.emit_all(
       call.node, decomposed("choose_qparams.tensor"),
-      {tensor, std::int64_t{0}, std::int64_t{reduced ? 127 : 255}, kEpsilon, Operand::Dtype{"uint8"}},
+      {tensor, std::int64_t{0}, std::int64_t{reduced ? 127 : 255}, kEpsilon, Argument::Dtype{"uint8"}},
       {scale, zero_point});
   return {"quint8", numbers[0], numbers[1]};
 }
 
 Result quantize_by_data(const LoweredCall& call, Body& body) {
-  const Operand tensor = call.argument(0, "self"), dtype = call.argument(1, "dtype");
-  const Operand reduced = call.argument(2, "reduce_range");
-  if (dtype != Operand(Operand::Dtype{"quint8"}) || !reduced.is<bool>()) {
+  const Argument tensor = call.argument(0, "self"), dtype = call.argument(1, "dtype");
+  const Argument reduced = call.argument(2, "reduce_range");
+  if (dtype != Argument(Argument::Dtype{"quint8"}) || !reduced.is<bool>()) {
     body.refuse(call.node, "a program can choose scales at run time for quint8 only");
     return {};
   }
@@ -198,9 +199,9 @@ Result quantize_by_data(const LoweredCall& call, Body& body) {
 }
 
 // Quantizes and dequantizes, with a scale chosen at run time.
-Operand rounded_by_data(const LoweredCall& call, Body& body, const Operand& tensor, bool reduced) {
+Argument rounded_by_data(const LoweredCall& call, Body& body, const Argument& tensor, bool reduced) {
   const Quantization quantization = chosen(call, body, tensor, reduced);
-  const Operand integers =
+  const Argument integers =
       body.emit(call.node, decomposed("quantize_per_tensor.tensor"), with_quantization(tensor, quantization),
                 {}, in_dtype(body.meta_of(tensor), ScalarType::kUint8));
   return body.emit(call.node, decomposed("dequantize_per_tensor.tensor"),
@@ -213,17 +214,17 @@ Result dequantize(const LoweredCall& call, Body& body) {
 }
 
 Result integers(const LoweredCall& call, Body& body) {
-  const Operand tensor = call.argument(0);
+  const Argument tensor = call.argument(0);
   return body.emit(call.node, "aten.clone.default", {tensor}, {}, body.meta_of(tensor), call.node.name);
 }
 
 Result from_integers(const LoweredCall& call, Body& body) {
-  const Operand tensor = call.argument(0);
+  const Argument tensor = call.argument(0);
   auto quantization = given_quantization(call, body, call.argument(1), call.argument(2), nullptr,
                                          call.node.meta->dtype_text().value_or(""));
   if (!quantization) return {};
   if (!bounds_of(quantization->dtype)) return {};
-  Operand result =
+  Argument result =
       body.emit(call.node, "aten.clone.default", {tensor}, {}, body.meta_of(tensor), call.node.name);
   body.set_quantization(result, std::move(*quantization));
   return result;
@@ -233,8 +234,8 @@ template <bool IsScale>
 Result number_of(const LoweredCall& call, Body& body) {
   const Quantization* quantization = body.quantization(call.argument(0));
   if (quantization == nullptr) return {};
-  const Operand& number = IsScale ? quantization->scale : quantization->zero_point;
-  if (number.is<ValueId>()) return {};
+  const Argument& number = IsScale ? quantization->scale : quantization->zero_point;
+  if (number.is<NodeId>()) return {};
   return number;
 }
 
@@ -256,7 +257,7 @@ Result moved(const LoweredCall& call, Body& body) {
 }
 
 Result dropped(const LoweredCall& call, Body& body) {
-  if (call.argument(2, "train") != Operand(false)) return {};
+  if (call.argument(2, "train") != Argument(false)) return {};
   return moved(call, body);
 }
 
@@ -270,8 +271,8 @@ Result as_input(const LoweredCall& call, Body& body) {
   constexpr std::string_view kOwn = "quantized.";
   if (target.starts_with(kOwn)) target = "aten." + target.substr(kOwn.size());
   Operands args;
-  for (const Operand& argument : call.args) args.push_back(dequantized(call, body, argument));
-  const Operand numbers = body.emit(call.node, std::move(target), std::move(args), call.kwargs, *meta);
+  for (const Argument& argument : call.args) args.push_back(dequantized(call, body, argument));
+  const Argument numbers = body.emit(call.node, std::move(target), std::move(args), call.kwargs, *meta);
   return quantized(call, body, numbers, quantization);
 }
 
@@ -280,7 +281,7 @@ Result on_numbers(const LoweredCall& call, Body& body) {
   const Meta& meta = *call.node.meta;
   if (!meta.shape || !meta.dtype || is_quantized(*meta.dtype)) return {};
   Operands args;
-  for (const Operand& argument : call.args) args.push_back(dequantized(call, body, argument));
+  for (const Argument& argument : call.args) args.push_back(dequantized(call, body, argument));
   return body.emit(call.node, *call.node.target, std::move(args), call.kwargs, meta, call.node.name);
 }
 
@@ -296,7 +297,7 @@ std::int64_t integer_for(double number, const Quantization& quantization) {
 
 // Clamps: limits of numbers become limits of integers, in place or not.
 Result limited(const LoweredCall& call, Body& body, std::optional<double> low, std::optional<double> high) {
-  const Operand tensor = call.argument(0);
+  const Argument tensor = call.argument(0);
   const Quantization* found = body.quantization(tensor);
   if (found == nullptr || found->axis || !real_of(found->scale) || !found->zero_point.is<std::int64_t>())
     return {};
@@ -304,10 +305,10 @@ Result limited(const LoweredCall& call, Body& body, std::optional<double> low, s
   const std::string name(call.node.target->substr(0, call.node.target->rfind('.')));
   const bool in_place = name.ends_with('_');
   const auto limit = [&](const std::optional<double>& number) {
-    return number ? Operand(integer_for(*number, quantization)) : Operand();
+    return number ? Argument(integer_for(*number, quantization)) : Argument();
   };
-  Operand result = body.emit(call.node, in_place ? "aten.clamp_.default" : "aten.clamp.default",
-                             {tensor, limit(low), limit(high)}, {}, body.meta_of(tensor), call.node.name);
+  Argument result = body.emit(call.node, in_place ? "aten.clamp_.default" : "aten.clamp.default",
+                              {tensor, limit(low), limit(high)}, {}, body.meta_of(tensor), call.node.name);
   if (in_place) body.keep_maker(result);
   body.set_quantization(result, quantization);
   return result;
@@ -316,7 +317,7 @@ Result limited(const LoweredCall& call, Body& body, std::optional<double> low, s
 Result relu(const LoweredCall& call, Body& body) { return limited(call, body, 0.0, std::nullopt); }
 Result relu6(const LoweredCall& call, Body& body) {
   constexpr double kSix = 6;
-  if (call.node.target->starts_with("quantized.") && call.argument(1, "inplace") == Operand(true)) return {};
+  if (call.node.target->starts_with("quantized.") && call.argument(1, "inplace") == Argument(true)) return {};
   return limited(call, body, 0.0, kSix);
 }
 Result hardtanh(const LoweredCall& call, Body& body) {
@@ -325,8 +326,8 @@ Result hardtanh(const LoweredCall& call, Body& body) {
   return low && high ? limited(call, body, low, high) : Result();
 }
 Result clamp(const LoweredCall& call, Body& body) {
-  for (const Operand& limit : {call.argument(1, "min"), call.argument(2, "max")}) {
-    if (!limit.is<Operand::None>() && !real_of(limit)) return {};
+  for (const Argument& limit : {call.argument(1, "min"), call.argument(2, "max")}) {
+    if (!limit.is<Argument::None>() && !real_of(limit)) return {};
   }
   return limited(call, body, real_of(call.argument(1, "min")), real_of(call.argument(2, "max")));
 }
@@ -341,8 +342,8 @@ Result with_own_scale(const LoweredCall& call, Body& body) {
   constexpr std::int64_t kHalf = 128;
   const std::int64_t zero_point = Centred ? (is_signed ? 0 : kHalf) : (is_signed ? -kHalf : 0);
   const std::string dtype = found->dtype;
-  const Operand numbers = body.emit(call.node, *call.node.target, {dequantized(call, body, call.argument(0))},
-                                    call.kwargs, *meta);
+  const Argument numbers = body.emit(call.node, *call.node.target,
+                                     {dequantized(call, body, call.argument(0))}, call.kwargs, *meta);
   return quantized(call, body, numbers, {dtype, 1.0 / Denominator, zero_point});
 }
 
@@ -409,19 +410,19 @@ Result with_given_scale(const LoweredCall& call, Body& body) {
     else if (static_cast<std::size_t>(place) < call.args.size())
       args.push_back(dequantized(call, body, call.args[static_cast<std::size_t>(place)]));
   }
-  Operand numbers = body.emit(call.node, row->target, std::move(args), {}, *meta);
+  Argument numbers = body.emit(call.node, row->target, std::move(args), {}, *meta);
   return quantized(call, body, with_relu(call, body, std::move(numbers)), std::move(*quantization));
 }
 
 Result same_in_evaluation(const LoweredCall& call, Body&) {  // quantized.dropout
-  if (argument_of(call.args, 4) == Operand(true)) return {};
+  if (argument_of(call.args, 4) == Argument(true)) return {};
   return call.argument(0);
 }
 
 // Multiplies by a number: the scale changes, and the integers stay.
 Result times_number(const LoweredCall& call, Body& body) {
   const bool is_first = body.quantization(call.argument(0)) != nullptr;
-  const Operand tensor = call.argument(is_first ? 0 : 1);
+  const Argument tensor = call.argument(is_first ? 0 : 1);
   const auto number = real_of(call.argument(is_first ? 1 : 0));
   const Quantization* found = body.quantization(tensor);
   if (found == nullptr || !number || !real_of(found->scale) || *number <= 0) {
@@ -430,12 +431,12 @@ Result times_number(const LoweredCall& call, Body& body) {
   }
   Quantization quantization = *found;
   quantization.scale = *real_of(quantization.scale) * *number;
-  Operand result =
+  Argument result =
       body.emit(call.node, "aten.clone.default", {tensor}, {}, body.meta_of(tensor), call.node.name);
   body.set_quantization(result, quantization);
   if (call.node.target->find("_relu") == std::string::npos) return result;
   const std::int64_t zero = integer_for(0, quantization);
-  result = body.emit(call.node, "aten.clamp.default", {result, zero, Operand()}, {}, body.meta_of(tensor));
+  result = body.emit(call.node, "aten.clamp.default", {result, zero, Argument()}, {}, body.meta_of(tensor));
   body.set_quantization(result, std::move(quantization));
   return result;
 }
@@ -444,7 +445,7 @@ Result times_number(const LoweredCall& call, Body& body) {
 // (aten/src/ATen/native/quantized/cpu/qadd.cpp).
 Result plus_number(const LoweredCall& call, Body& body) {
   const bool is_first = body.quantization(call.argument(0)) != nullptr;
-  const Operand tensor = call.argument(is_first ? 0 : 1);
+  const Argument tensor = call.argument(is_first ? 0 : 1);
   const auto number = real_of(call.argument(is_first ? 1 : 0));
   const Quantization* found = body.quantization(tensor);
   if (found == nullptr || !number || !real_of(found->scale) || !found->zero_point.is<std::int64_t>()) {
@@ -469,7 +470,7 @@ Result plus_number(const LoweredCall& call, Body& body) {
     after.zero_point = place;
   }
   const Meta meta = in_dtype(body.meta_of(tensor), ScalarType::kFloat32);
-  const Operand sum =
+  const Argument sum =
       body.emit(call.node, "aten.add.Tensor",
                 {dequantized(call, body, tensor), static_cast<double>(moved_by) * scale}, {}, meta);
   return quantized(call, body, with_relu(call, body, sum), std::move(after));
@@ -478,8 +479,8 @@ Result plus_number(const LoweredCall& call, Body& body) {
 // --- layers ---
 
 // Returns the parts of a tuple that packed_operand() has made.
-const Operands* parts_of(const LoweredCall& call, Body& body, const Operand& packed, std::size_t count) {
-  const auto* tuple = packed.get_if<Operand::Tuple>();
+const Operands* parts_of(const LoweredCall& call, Body& body, const Argument& packed, std::size_t count) {
+  const auto* tuple = packed.get_if<Argument::Tuple>();
   if (tuple != nullptr && tuple->items.size() == count) return &tuple->items;
   body.refuse(call.node, "the weights of the layer are not known");
   return nullptr;
@@ -487,8 +488,8 @@ const Operands* parts_of(const LoweredCall& call, Body& body, const Operand& pac
 
 constexpr std::size_t kLinear = 2, kConvolution = 8;
 
-Operand linear_of(const LoweredCall& call, Body& body, const Operand& input, const Operands& parts,
-                  const Meta& meta) {
+Argument linear_of(const LoweredCall& call, Body& body, const Argument& input, const Operands& parts,
+                   const Meta& meta) {
   return body.emit(call.node, "aten.linear.default", {input, dequantized(call, body, parts[0]), parts[1]}, {},
                    meta);
 }
@@ -496,14 +497,14 @@ Operand linear_of(const LoweredCall& call, Body& body, const Operand& input, con
 // Lowers linear(X, W, scale, zero point), with the activation of a fused call.
 Result quantized_linear(const LoweredCall& call, Body& body) {
   const Quantization* given = body.quantization(call.argument(0));
-  const Operand packed = call.argument(1, "W_prepack");
+  const Argument packed = call.argument(1, "W_prepack");
   const Operands* parts = parts_of(call, body, packed, kLinear);
   const auto meta = meta_of_numbers(call, body);
   if (given == nullptr || parts == nullptr || !meta) return {};
   auto quantization =
       given_quantization(call, body, call.argument(2), call.argument(3), nullptr, given->dtype);
   if (!quantization) return {};
-  Operand numbers = linear_of(call, body, dequantized(call, body, call.argument(0)), *parts, *meta);
+  Argument numbers = linear_of(call, body, dequantized(call, body, call.argument(0)), *parts, *meta);
   const std::string_view name = own_name(*call.node.target);
   if (name == "linear_leaky_relu")
     numbers = body.emit(call.node, "aten.leaky_relu.default", {numbers, call.argument(4)}, {}, *meta);
@@ -514,23 +515,23 @@ Result quantized_linear(const LoweredCall& call, Body& body) {
 
 template <bool IsRounded>  // IsRounded: the input is quantized, too
 Result linear_dynamic(const LoweredCall& call, Body& body) {
-  const Operand packed = call.argument(1, "W_prepack");
+  const Argument packed = call.argument(1, "W_prepack");
   const Operands* parts = parts_of(call, body, packed, kLinear);
   const auto meta = meta_of_numbers(call, body);
   if (parts == nullptr || !meta) return {};
-  Operand input = call.argument(0);
-  if (IsRounded) input = rounded_by_data(call, body, input, call.argument(2) == Operand(true));
+  Argument input = call.argument(0);
+  if (IsRounded) input = rounded_by_data(call, body, input, call.argument(2) == Argument(true));
   return with_relu(call, body, linear_of(call, body, input, *parts, *meta));
 }
 
-std::size_t rank_of(const Body& body, const Operand& tensor) {
+std::size_t rank_of(const Body& body, const Argument& tensor) {
   const Meta meta = body.meta_of(tensor);
   return meta.shape ? meta.shape->size() : 0;
 }
 
-Operand convolution_of(const LoweredCall& call, Body& body, const Operand& input, const Operands& parts,
-                       const Meta& meta) {
-  Operand numbers = dequantized(call, body, input), weight = dequantized(call, body, parts[0]);
+Argument convolution_of(const LoweredCall& call, Body& body, const Argument& input, const Operands& parts,
+                        const Meta& meta) {
+  Argument numbers = dequantized(call, body, input), weight = dequantized(call, body, parts[0]);
   const std::size_t rank = rank_of(body, weight);
   const std::int64_t dim = 2;
   Meta wide = body.meta_of(input), result = meta;
@@ -543,10 +544,10 @@ Operand convolution_of(const LoweredCall& call, Body& body, const Operand& input
     numbers = body.emit(call.node, "aten.unsqueeze.default", {numbers, dim}, {}, wide);
   }
   const std::string dims = std::to_string(rank - 2);
-  const Operand &stride = parts[2], &padding = parts[3], &output_padding = parts[4], &dilation = parts[5],
-                &groups = parts[6];
-  Operand output;
-  if (parts[7] == Operand(true)) {
+  const Argument &stride = parts[2], &padding = parts[3], &output_padding = parts[4], &dilation = parts[5],
+                 &groups = parts[6];
+  Argument output;
+  if (parts[7] == Argument(true)) {
     output =
         body.emit(call.node, "aten.conv_transpose" + dims + "d." + (rank == 3 ? "default" : "input"),
                   {numbers, weight, parts[1], stride, padding, output_padding, groups, dilation}, {}, result);
@@ -563,14 +564,14 @@ Operand convolution_of(const LoweredCall& call, Body& body, const Operand& input
 Result quantized_convolution(const LoweredCall& call, Body& body) {
   const bool adds = own_name(*call.node.target).find("_add") != std::string_view::npos;
   const Quantization* given = body.quantization(call.argument(0));
-  const Operand packed = call.argument(adds ? 2 : 1);
+  const Argument packed = call.argument(adds ? 2 : 1);
   const Operands* parts = parts_of(call, body, packed, kConvolution);
   const auto meta = meta_of_numbers(call, body);
   if (given == nullptr || parts == nullptr || !meta || call.args.size() < 4) return {};
   auto quantization = given_quantization(call, body, call.args[call.args.size() - 2], call.args.back(),
                                          nullptr, given->dtype);
   if (!quantization) return {};
-  Operand numbers = convolution_of(call, body, call.argument(0), *parts, *meta);
+  Argument numbers = convolution_of(call, body, call.argument(0), *parts, *meta);
   if (adds)
     numbers = body.emit(call.node, "aten.add.Tensor", {numbers, dequantized(call, body, call.argument(1))},
                         {}, *meta);
@@ -578,16 +579,16 @@ Result quantized_convolution(const LoweredCall& call, Body& body) {
 }
 
 Result convolution_dynamic(const LoweredCall& call, Body& body) {
-  const Operand packed = call.argument(1);
+  const Argument packed = call.argument(1);
   const Operands* parts = parts_of(call, body, packed, kConvolution);
   const auto meta = meta_of_numbers(call, body);
   if (parts == nullptr || !meta) return {};
-  const Operand input = rounded_by_data(call, body, call.argument(0), call.argument(2) == Operand(true));
+  const Argument input = rounded_by_data(call, body, call.argument(0), call.argument(2) == Argument(true));
   return convolution_of(call, body, input, *parts, *meta);
 }
 
 Result pack_linear(const LoweredCall& call, Body&) {
-  return Operand::Tuple{{call.argument(0), call.argument(1)}};
+  return Argument::Tuple{{call.argument(0), call.argument(1)}};
 }
 
 // Packs the arguments (weight, bias, stride, padding, dilation, groups); transposed ones have output_padding
@@ -596,73 +597,73 @@ Result pack_convolution(const LoweredCall& call, Body&) {
   const bool is_transposed = own_name(*call.node.target).find("transpose") != std::string_view::npos;
   Operands parts(call.args.begin(), call.args.begin() + std::min<std::ptrdiff_t>(std::ssize(call.args), 4));
   if (call.args.size() != (is_transposed ? 7 : 6)) return {};
-  parts.push_back(is_transposed ? call.args[4] : Operand(Operand::List{}));
+  parts.push_back(is_transposed ? call.args[4] : Argument(Argument::List{}));
   parts.insert(parts.end(), call.args.end() - 2, call.args.end());
   parts.emplace_back(is_transposed);
-  return Operand::Tuple{std::move(parts)};
+  return Argument::Tuple{std::move(parts)};
 }
 
 // --- embeddings ---
 
 // Returns an embedding table as floats.  A table of 4 bits has two elements in each byte.
-Operand table_of(const LoweredCall& call, Body& body, const Operand& weight) {
+Argument table_of(const LoweredCall& call, Body& body, const Argument& weight) {
   const Quantization quantization = *body.quantization(weight);
   if (quantization.dtype != "quint4x2") return dequantized(call, body, weight);
   constexpr std::int64_t kLow = 15, kBits = 4;
   const Meta bytes = body.meta_of(weight);
-  const Operand low = body.emit(call.node, "aten.bitwise_and.Scalar", {weight, kLow}, {}, bytes);
-  const Operand high =
+  const Argument low = body.emit(call.node, "aten.bitwise_and.Scalar", {weight, kLow}, {}, bytes);
+  const Argument high =
       body.emit(call.node, "aten.bitwise_right_shift.Tensor_Scalar", {weight, kBits}, {}, bytes);
   Meta pairs = bytes, whole = bytes;
   pairs.shape->push_back(Expression(2));
   whole.shape->back() = Expression(*whole.shape->back().size() * 2);
-  const Operand stacked = body.emit(call.node, "aten.stack.default",
-                                    {Operand::List{{low, high}}, std::int64_t{-1}}, {}, std::move(pairs));
-  const Operand integers = body.emit(call.node, "aten.flatten.using_ints",
-                                     {stacked, std::int64_t{-2}, std::int64_t{-1}}, {}, std::move(whole));
+  const Argument stacked = body.emit(call.node, "aten.stack.default",
+                                     {Argument::List{{low, high}}, std::int64_t{-1}}, {}, std::move(pairs));
+  const Argument integers = body.emit(call.node, "aten.flatten.using_ints",
+                                      {stacked, std::int64_t{-2}, std::int64_t{-1}}, {}, std::move(whole));
   Quantization of_bytes = quantization;
   of_bytes.dtype = "quint8";
   body.set_quantization(integers, std::move(of_bytes));
   return dequantized(call, body, integers);
 }
 
-const Operands* table_parts(const LoweredCall& call, Body& body, const Operand& packed) {
+const Operands* table_parts(const LoweredCall& call, Body& body, const Argument& packed) {
   const Operands* parts = parts_of(call, body, packed, 1);
   if (parts != nullptr && body.quantization(parts->front()) == nullptr) return nullptr;
   return parts;
 }
 
 Result embedding(const LoweredCall& call, Body& body) {
-  const Operand packed = call.argument(0, "weight");
+  const Argument packed = call.argument(0, "weight");
   const Operands* parts = table_parts(call, body, packed);
   const auto meta = meta_of_numbers(call, body);
-  if (parts == nullptr || !meta || call.argument(2) == Operand(true)) return {};
+  if (parts == nullptr || !meta || call.argument(2) == Argument(true)) return {};
   return body.emit(call.node, "aten.embedding.default",
                    {table_of(call, body, parts->front()), call.argument(1)}, {}, *meta, call.node.name);
 }
 
 // Lowers embedding_bag as sums, whatever the mode: torch has no other for quantized tables.
 Result embedding_bag(const LoweredCall& call, Body& body) {
-  const Operand packed = call.argument(0, "weight"), indices = call.argument(1, "indices");
-  const Operand offsets = call.argument(2, "offsets"), weights = call.argument(6, "per_sample_weights");
-  const Operand includes_last = call.argument(8, "include_last_offset");
+  const Argument packed = call.argument(0, "weight"), indices = call.argument(1, "indices");
+  const Argument offsets = call.argument(2, "offsets"), weights = call.argument(6, "per_sample_weights");
+  const Argument includes_last = call.argument(8, "include_last_offset");
   const Operands* parts = table_parts(call, body, packed);
   const auto meta = meta_of_numbers(call, body);
-  if (parts == nullptr || !meta || call.argument(5) == Operand(true) ||
-      !call.argument(7).is<Operand::None>()) {
+  if (parts == nullptr || !meta || call.argument(5) == Argument(true) ||
+      !call.argument(7).is<Argument::None>()) {
     if (parts != nullptr && meta) body.refuse(call.node, "a program cannot have pruned tables");
     return {};
   }
-  const Operand table = table_of(call, body, parts->front());
+  const Argument table = table_of(call, body, parts->front());
   if (rank_of(body, indices) == 1) {
     Meta unknown = in_dtype(body.meta_of(indices), ScalarType::kInt64);
     const Operands results = body.emit_all(call.node, "aten.embedding_bag.padding_idx",
                                            {table, indices, offsets, false, std::int64_t{0}, false, weights,
-                                            includes_last == Operand(true), Operand()},
+                                            includes_last == Argument(true), Argument()},
                                            {*meta, unknown, unknown, unknown});
     return results[0];
   }
-  if (includes_last == Operand(true)) {
+  if (includes_last == Argument(true)) {
     body.refuse(call.node, "include_last_offset is set for indices of two dimensions");
     return {};
   }
@@ -673,20 +674,20 @@ Result embedding_bag(const LoweredCall& call, Body& body) {
   const std::int64_t last = -1, dim = 1;
   Meta wide = in_dtype(rows, ScalarType::kFloat32);
   rows.shape->push_back(meta->shape->back());
-  Operand each = body.emit(call.node, "aten.embedding.default", {table, indices}, {}, rows);
-  if (!weights.is<Operand::None>()) {
+  Argument each = body.emit(call.node, "aten.embedding.default", {table, indices}, {}, rows);
+  if (!weights.is<Argument::None>()) {
     wide.shape->push_back(Expression(1));
-    const Operand factors = body.emit(call.node, "aten.unsqueeze.default", {weights, last}, {}, wide);
+    const Argument factors = body.emit(call.node, "aten.unsqueeze.default", {weights, last}, {}, wide);
     each = body.emit(call.node, "aten.mul.Tensor", {each, factors}, {}, rows);
   }
-  return body.emit(call.node, "aten.sum.dim_IntList", {each, Operand::List{{dim}}}, {}, *meta,
+  return body.emit(call.node, "aten.sum.dim_IntList", {each, Argument::List{{dim}}}, {}, *meta,
                    call.node.name);
 }
 
 // --- recurrent layers ---
 
 // Only the weights of recurrent layers are quantized; their inputs stay floats.
-bool add_weights(const LoweredCall& call, Body& body, const Operand& packed, Operands& weights,
+bool add_weights(const LoweredCall& call, Body& body, const Argument& packed, Operands& weights,
                  Operands& biases) {
   const Operands* parts = parts_of(call, body, packed, kLinear);
   if (parts == nullptr) return false;
@@ -699,25 +700,25 @@ bool add_weights(const LoweredCall& call, Body& body, const Operand& packed, Ope
 Result recurrent(const LoweredCall& call, Body& body) {
   const bool is_packed = call.node.target->ends_with(".data");
   const std::size_t place = is_packed ? 3 : 2;
-  const Operand cells = call.argument(place, "params");
+  const Argument cells = call.argument(place, "params");
   const auto* items = items_of(cells);
   if (items == nullptr || !call.node.meta->items) {
     body.refuse(call.node, "the weights of the layer, or the shapes of its results, are not known");
     return {};
   }
-  Operand::List params;
-  for (const Operand& cell : *items) {
-    const auto* pair = cell.get_if<Operand::Tuple>();
+  Argument::List params;
+  for (const Argument& cell : *items) {
+    const auto* pair = cell.get_if<Argument::Tuple>();
     Operands weights, biases;
     if (pair == nullptr || pair->items.size() != 2) {
       body.refuse(call.node, "the weights of the layer are not known");
       return {};
     }
-    for (const Operand& packed : pair->items) {
+    for (const Argument& packed : pair->items) {
       if (!add_weights(call, body, packed, weights, biases)) return {};
     }
     params.items.insert(params.items.end(), weights.begin(), weights.end());
-    if (biases[0].is<ValueId>()) params.items.insert(params.items.end(), biases.begin(), biases.end());
+    if (biases[0].is<NodeId>()) params.items.insert(params.items.end(), biases.begin(), biases.end());
   }
   Operands args = call.args;
   args[place] = params;
@@ -730,7 +731,7 @@ Result recurrent(const LoweredCall& call, Body& body) {
       return {};
     }
   }
-  return Operand::Tuple{
+  return Argument::Tuple{
       body.emit_all(call.node, "aten." + layer + (is_packed ? ".data" : ".input"), std::move(args), metas)};
 }
 
@@ -745,7 +746,8 @@ Result recurrent_cell(const LoweredCall& call, Body& body) {
   args.insert(args.end(), weights.begin(), weights.end());
   args.insert(args.end(), biases.begin(), biases.end());
   const Meta& meta = *call.node.meta;
-  if (meta.items) return Operand::Tuple{body.emit_all(call.node, TargetOfCell, std::move(args), *meta.items)};
+  if (meta.items)
+    return Argument::Tuple{body.emit_all(call.node, TargetOfCell, std::move(args), *meta.items)};
   const auto own = meta_of_numbers(call, body);
   if (!own) return {};
   return body.emit(call.node, TargetOfCell, std::move(args), {}, *own, call.node.name);
@@ -882,27 +884,27 @@ std::string problem_of(const PackedParameters& packed) {
   return {};
 }
 
-Operand packed_operand(const PackedParameters& packed, const std::vector<Operand>& tensors) {
+Argument packed_operand(const PackedParameters& packed, const std::vector<Argument>& tensors) {
   const auto named = [&](std::string_view name) {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (packed.tensors[i].name == name) return tensors[i];
     }
-    return Operand();
+    return Argument();
   };
   const auto numbers = [](const std::vector<std::int64_t>& given) {
-    Operand::List list;
+    Argument::List list;
     for (const std::int64_t number : given) list.items.emplace_back(number);
     return list;
   };
   if (packed.type.empty()) return tensors.front();
   if (packed.type.ends_with("CellParamsBase"))
-    return Operand::Tuple{{Operand::Tuple{{named("w_ih.weight"), named("w_ih.bias")}},
-                           Operand::Tuple{{named("w_hh.weight"), named("w_hh.bias")}}}};
-  if (packed.type.ends_with("EmbeddingPackedParamsBase")) return Operand::Tuple{{tensors.front()}};
-  if (!packed.convolution) return Operand::Tuple{{named("weight"), named("bias")}};
+    return Argument::Tuple{{Argument::Tuple{{named("w_ih.weight"), named("w_ih.bias")}},
+                            Argument::Tuple{{named("w_hh.weight"), named("w_hh.bias")}}}};
+  if (packed.type.ends_with("EmbeddingPackedParamsBase")) return Argument::Tuple{{tensors.front()}};
+  if (!packed.convolution) return Argument::Tuple{{named("weight"), named("bias")}};
   const PackedParameters::Convolution& of = *packed.convolution;
-  return Operand::Tuple{{named("weight"), named("bias"), numbers(of.stride), numbers(of.padding),
-                         numbers(of.output_padding), numbers(of.dilation), of.groups, of.is_transposed}};
+  return Argument::Tuple{{named("weight"), named("bias"), numbers(of.stride), numbers(of.padding),
+                          numbers(of.output_padding), numbers(of.dilation), of.groups, of.is_transposed}};
 }
 
 bool is_quantized_call(const LoweredCall& call, const Body& body) {
@@ -915,7 +917,7 @@ bool is_quantized_call(const LoweredCall& call, const Body& body) {
          gives_quantized(*call.node.meta) || first_quantization(call, body) != nullptr;
 }
 
-std::optional<Operand> rewrite_quantized(const LoweredCall& call, Body& body) {
+std::optional<Argument> rewrite_quantized(const LoweredCall& call, Body& body) {
   static const NameTable<QuantizedRow> rows(kQuantizedRows);
   if (!body.may_be_quantized()) {
     body.refuse(call.node, "it takes or gives quantized tensors (--quantized refuse)");

@@ -18,7 +18,7 @@ Meta meta_of_integers(Meta meta);
 std::string dtype_of_integers(std::string_view dtype);
 
 // Returns packed parameters as a tuple of the weight and the rest, in the order that the rewrites take.
-Operand packed_operand(const PackedParameters& packed, const std::vector<Operand>& tensors);
+Argument packed_operand(const PackedParameters& packed, const std::vector<Argument>& tensors);
 // Returns why a program cannot have the packed parameters; empty if it can.
 std::string problem_of(const PackedParameters& packed);
 
@@ -28,6 +28,6 @@ bool is_quantized_call(const LoweredCall& call, const Body& body);
 
 // Returns the operand that stands for the result of the call; nothing if a program cannot express it (see
 // Rewrite).
-std::optional<Operand> rewrite_quantized(const LoweredCall& call, Body& body);
+std::optional<Argument> rewrite_quantized(const LoweredCall& call, Body& body);
 
 }  // namespace fxtrace

@@ -24,15 +24,15 @@ Meta plain_meta(const char* type, std::optional<Expression> value = {}) {
   return meta;
 }
 
-bool is_tensor(const Body& body, const Operand& operand) {
+bool is_tensor(const Body& body, const Argument& operand) {
   return body.meta_of(operand).kind() == ValueKind::kTensor;
 }
 
 // --- sizes ---
 
 // Returns the size of a dimension: a number if it is known, else the result of an operation.
-Operand size_of(const LoweredCall& call, Body& body, const Operand& tensor, std::int64_t dim,
-                std::string_view name = {}) {
+Argument size_of(const LoweredCall& call, Body& body, const Argument& tensor, std::int64_t dim,
+                 std::string_view name = {}) {
   const Meta meta = body.meta_of(tensor);
   const auto rank = static_cast<std::int64_t>(meta.shape->size());
   const Expression& size = (*meta.shape)[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)];
@@ -40,7 +40,7 @@ Operand size_of(const LoweredCall& call, Body& body, const Operand& tensor, std:
   return body.emit(call.node, "aten.sym_size.int", {tensor, dim}, {}, plain_meta("int", size), name);
 }
 
-bool has_dimension(const Body& body, const Operand& tensor, std::int64_t dim) {
+bool has_dimension(const Body& body, const Argument& tensor, std::int64_t dim) {
   const Meta meta = body.meta_of(tensor);
   if (!meta.shape) return false;
   const auto rank = static_cast<std::int64_t>(meta.shape->size());
@@ -48,8 +48,8 @@ bool has_dimension(const Body& body, const Operand& tensor, std::int64_t dim) {
 }
 
 Result size_int(const LoweredCall& call, Body& body) {
-  const Operand tensor = call.argument(0, "self");
-  const Operand place = call.argument(1, "dim");
+  const Argument tensor = call.argument(0, "self");
+  const Argument place = call.argument(1, "dim");
   const auto* dim = place.get_if<std::int64_t>();
   if (dim == nullptr || !has_dimension(body, tensor, *dim)) {
     body.refuse(call.node, "the dimension of the size is not known");
@@ -59,22 +59,22 @@ Result size_int(const LoweredCall& call, Body& body) {
 }
 
 Result all_sizes(const LoweredCall& call, Body& body) {
-  const Operand tensor = call.argument(0, "self");
+  const Argument tensor = call.argument(0, "self");
   const Meta meta = body.meta_of(tensor);
   if (!meta.shape) {
     body.refuse(call.node, "the rank of the tensor is not known");
     return {};
   }
-  Operand::List sizes;
+  Argument::List sizes;
   for (std::size_t i = 0; i < meta.shape->size(); ++i)
     sizes.items.push_back(size_of(call, body, tensor, static_cast<std::int64_t>(i)));
   return sizes;
 }
 
 Result length(const LoweredCall& call, Body& body) {
-  const Operand given = call.argument(0);
+  const Argument given = call.argument(0);
   if (const auto* items = items_of(given)) return static_cast<std::int64_t>(items->size());
-  if (const auto* dict = given.get_if<Operand::Dict>()) return static_cast<std::int64_t>(dict->items.size());
+  if (const auto* dict = given.get_if<Argument::Dict>()) return static_cast<std::int64_t>(dict->items.size());
   if (is_tensor(body, given) && has_dimension(body, given, 0))
     return size_of(call, body, given, 0, call.node.name);
   body.refuse(call.node, "the length is not known");
@@ -95,8 +95,8 @@ constexpr char kSymOffset[] = "aten.sym_storage_offset.default";
 // --- attributes of tensors ---
 
 Result attribute(const LoweredCall& call, Body& body) {
-  const Operand tensor = call.argument(0);
-  const Operand given = call.argument(1);
+  const Argument tensor = call.argument(0);
+  const Argument given = call.argument(1);
   const Meta meta = body.meta_of(tensor);
   const auto* name = given.get_if<std::string>();
   if (name == nullptr || meta.kind() != ValueKind::kTensor || !meta.dtype || !meta.shape) {
@@ -105,18 +105,18 @@ Result attribute(const LoweredCall& call, Body& body) {
   }
   if (const Quantization* quantization = body.quantization(tensor)) {
     if (*name == "is_quantized") return true;
-    if (*name == "dtype") return Operand::Dtype{quantization->dtype};
+    if (*name == "dtype") return Argument::Dtype{quantization->dtype};
   }
   const Device device = meta.device_or_cpu();
-  if (*name == "dtype") return Operand::Dtype{dtype_name(*meta.dtype)};
-  if (*name == "device") return Operand::Device{device.text()};
-  if (*name == "layout") return Operand::Layout{"strided"};
+  if (*name == "dtype") return Argument::Dtype{dtype_name(*meta.dtype)};
+  if (*name == "device") return Argument::Device{device.text()};
+  if (*name == "layout") return Argument::Layout{"strided"};
   if (*name == "ndim") return static_cast<std::int64_t>(meta.shape->size());
   if (*name == "is_cuda") return device.type == "cuda";
   if (*name == "shape") return all_sizes(call, body);
   // Without gradients only parameters require one.
-  if (*name == "requires_grad" && tensor.is<ValueId>()) {
-    if (const auto is_trained = body.is_trained(*tensor.get_if<ValueId>())) return *is_trained;
+  if (*name == "requires_grad" && tensor.is<NodeId>()) {
+    if (const auto is_trained = body.is_trained(*tensor.get_if<NodeId>())) return *is_trained;
   }
   for (const char* other : {"is_sparse", "is_quantized", "is_mkldnn", "is_mps", "is_xpu", "is_meta",
                             "is_nested", "is_sparse_csr", "is_vulkan", "is_ipu", "is_xla", "is_maia"}) {
@@ -147,7 +147,7 @@ bool can_be_written(const Expression& value) {
 }
 
 // Computes the function on known numbers, in Python's arithmetic; returns nothing if one is not known.
-Result folded(const std::string& target, const std::vector<Operand>& args) {
+Result folded(const std::string& target, const std::vector<Argument>& args) {
   const std::string name = target.substr(target.find('.') + 1);
   if (name == "sym_ite" && args[0].is<bool>()) return args[*args[0].get_if<bool>() ? 1 : 2];
   if (name == "sym_float" && args[0].is<std::int64_t>())
@@ -165,7 +165,7 @@ Result folded(const std::string& target, const std::vector<Operand>& args) {
       return name == "mod" ? rest : (*a - rest) / *b;
     }
   }
-  const auto real = [](const Operand& operand) -> std::optional<double> {
+  const auto real = [](const Argument& operand) -> std::optional<double> {
     if (const auto* whole = operand.get_if<std::int64_t>()) return static_cast<double>(*whole);
     if (const auto* number = operand.get_if<double>()) return *number;
     return std::nullopt;
@@ -195,19 +195,19 @@ constexpr char kSymMax[] = "torch.sym_max";
 constexpr char kSymMin[] = "torch.sym_min";
 constexpr char kSymIf[] = "torch.sym_ite";
 
-bool is_real(const Body& body, const Operand& operand) {
+bool is_real(const Body& body, const Argument& operand) {
   return body.meta_of(operand).kind() == ValueKind::kFloat;
 }
 
 // Returns the metadata of the result of a function of numbers.
-Meta meta_of_call(Body& body, const std::string& target, const std::vector<Operand>& args) {
+Meta meta_of_call(Body& body, const std::string& target, const std::vector<Argument>& args) {
   std::vector<Expression> values;
-  for (const Operand& arg : args) {
+  for (const Argument& arg : args) {
     if (const auto value = body.meta_of(arg).value) values.push_back(*value);
   }
   const bool is_known = values.size() == args.size();
   const char* comparison = symbol_of(target);
-  const bool has_reals = std::ranges::any_of(args, [&](const Operand& arg) { return is_real(body, arg); });
+  const bool has_reals = std::ranges::any_of(args, [&](const Argument& arg) { return is_real(body, arg); });
   const bool is_bool =
       comparison != nullptr || target == kSymNot || body.meta_of(args.back()).kind() == ValueKind::kBool;
   const bool gives_real = target == kSymFloat || target == kSymSqrt || target == "operator.truediv" ||
@@ -247,8 +247,8 @@ Meta meta_of_call(Body& body, const std::string& target, const std::vector<Opera
 }
 
 // Calls a function of numbers, or computes it if all are known.  `is_result`: the result is that of the node.
-Operand calculate(const LoweredCall& call, Body& body, const std::string& target, std::vector<Operand> args,
-                  bool is_result = false) {
+Argument calculate(const LoweredCall& call, Body& body, const std::string& target, std::vector<Argument> args,
+                   bool is_result = false) {
   if (auto known = folded(target, args)) return *known;
   Meta meta = is_result ? *call.node.meta : Meta();
   if (!meta.value || !can_be_written(*meta.value)) meta = meta_of_call(body, target, args);
@@ -258,12 +258,12 @@ Operand calculate(const LoweredCall& call, Body& body, const std::string& target
                    is_result ? call.node.name : std::string());
 }
 
-Operand as_real(const LoweredCall& call, Body& body, const Operand& number) {
+Argument as_real(const LoweredCall& call, Body& body, const Argument& number) {
   return is_real(body, number) ? number : calculate(call, body, kSymFloat, {number});
 }
 
 // Returns 1 if the condition holds, else 0.
-Operand counted(const LoweredCall& call, Body& body, const Operand& condition) {
+Argument counted(const LoweredCall& call, Body& body, const Argument& condition) {
   return calculate(call, body, kSymIf, {condition, std::int64_t{1}, std::int64_t{0}});
 }
 
@@ -291,7 +291,7 @@ bool is_never_negative(const Body& body, const Expression& value) {
 }
 
 // Rounds down.  A program can only round towards zero, but the floor division of floats by one rounds down.
-Operand rounded_down(const LoweredCall& call, Body& body, const Operand& number, bool is_result = false) {
+Argument rounded_down(const LoweredCall& call, Body& body, const Argument& number, bool is_result = false) {
   const auto value = body.meta_of(number).value;
   if (value && is_never_negative(body, *value)) return calculate(call, body, kSymInt, {number}, is_result);
   return calculate(call, body, kSymInt, {calculate(call, body, "operator.floordiv", {number, 1.0})},
@@ -299,14 +299,14 @@ Operand rounded_down(const LoweredCall& call, Body& body, const Operand& number,
 }
 
 // Rounds up: -floor(-x).
-Operand rounded_up(const LoweredCall& call, Body& body, const Operand& number, bool is_result = false) {
-  const Operand minus = calculate(call, body, "operator.neg", {number});
+Argument rounded_up(const LoweredCall& call, Body& body, const Argument& number, bool is_result = false) {
+  const Argument minus = calculate(call, body, "operator.neg", {number});
   return calculate(call, body, "operator.neg", {rounded_down(call, body, minus)}, is_result);
 }
 
 // Returns whether all operands are of a type of numbers, and not such as texts of errors.
-bool are_numbers(const Body& body, const std::vector<Operand>& args) {
-  return std::ranges::all_of(args, [&](const Operand& arg) {
+bool are_numbers(const Body& body, const std::vector<Argument>& args) {
+  return std::ranges::all_of(args, [&](const Argument& arg) {
     const ValueKind kind = body.meta_of(arg).kind();
     return kind == ValueKind::kInt || kind == ValueKind::kFloat || kind == ValueKind::kBool;
   });
@@ -318,12 +318,12 @@ constexpr std::int64_t kExact = std::int64_t{1} << 53;
 constexpr std::int64_t kFits = std::int64_t{1} << 62;
 
 // Has the program check that the operands are exact as floats, which LibTorch makes of them.
-void assume_exact(Body& body, const std::vector<Operand>& args) {
-  for (const Operand& arg : args) body.assume_within(arg, kExact);
+void assume_exact(Body& body, const std::vector<Argument>& args) {
+  for (const Argument& arg : args) body.assume_within(arg, kExact);
 }
 
 // Returns whether the power of floats is never complex, which it is in Python where it is nan in the archive.
-bool is_real_power(const Body& body, const Operand& base, const Operand& exponent) {
+bool is_real_power(const Body& body, const Argument& base, const Argument& exponent) {
   const auto* power = exponent.get_if<double>();
   if (power != nullptr ? *power == std::floor(*power) : !is_real(body, exponent)) return true;
   const auto* number = base.get_if<double>();
@@ -334,7 +334,7 @@ bool is_real_power(const Body& body, const Operand& base, const Operand& exponen
 }
 
 // Returns whether a program can shift by the number.
-bool is_shift(const Operand& number) {
+bool is_shift(const Argument& number) {
   const auto* bits = number.get_if<std::int64_t>();
   return bits != nullptr && *bits >= 0 && *bits < 64;
 }
@@ -362,9 +362,9 @@ Result arithmetic(const LoweredCall& call, Body& body) {
     return {};
   }
   const bool has_reals =
-      std::ranges::any_of(call.args, [&](const Operand& arg) { return is_real(body, arg); });
+      std::ranges::any_of(call.args, [&](const Argument& arg) { return is_real(body, arg); });
   // torch reads no program in which it would have to round these.
-  if (target == "operator.floordiv" && std::ranges::any_of(call.args, [](const Operand& arg) {
+  if (target == "operator.floordiv" && std::ranges::any_of(call.args, [](const Argument& arg) {
         const auto* number = arg.get_if<double>();
         return number != nullptr && !std::isfinite(*number);
       })) {
@@ -383,15 +383,15 @@ Result arithmetic(const LoweredCall& call, Body& body) {
     assume_exact(body, call.args);
   if (may_differ && target == "operator.mod" && !has_reals && !check_divisor(call, body)) return {};
   if (has_reals && target == "operator.floordiv") {  // as LibTorch, which rounds the quotient
-    const Operand quotient = calculate(call, body, "operator.truediv", call.args);
+    const Argument quotient = calculate(call, body, "operator.truediv", call.args);
     return calculate(call, body, kSymFloat, {rounded_down(call, body, quotient)}, true);
   }
   if (has_reals && target == "operator.mod") {
     body.refuse(call.node, "a program cannot express LibTorch's remainder of floats");
     return {};
   }
-  const Operand result = calculate(call, body, target, call.args, true);
-  if (const auto* id = result.get_if<ValueId>(); id != nullptr && !body.value(*id).meta.value) {
+  const Argument result = calculate(call, body, target, call.args, true);
+  if (const auto* id = result.get_if<NodeId>(); id != nullptr && !body.value(*id).meta.value) {
     body.refuse(call.node, "its result is not an expression of sizes");
     return {};
   }
@@ -409,34 +409,34 @@ Result renamed(const LoweredCall& call, Body& body) {
 // Lowers max() and min() of numbers, or of a list.
 template <const char* TorchTarget>
 Result extremum(const LoweredCall& call, Body& body) {
-  const Operand first = call.argument(0);
+  const Argument first = call.argument(0);
   const auto* items = items_of(first);
-  std::vector<Operand> numbers = call.args.size() == 1 && items != nullptr ? *items : call.args;
+  std::vector<Argument> numbers = call.args.size() == 1 && items != nullptr ? *items : call.args;
   if (numbers.empty() || !are_numbers(body, numbers)) return {};
   const bool has_reals =
-      std::ranges::any_of(numbers, [&](const Operand& each) { return is_real(body, each); });
+      std::ranges::any_of(numbers, [&](const Argument& each) { return is_real(body, each); });
   if (has_reals) {
-    for (Operand& number : numbers) number = as_real(call, body, number);
+    for (Argument& number : numbers) number = as_real(call, body, number);
   }
   // Of two floats, Python takes the second only if it is less (greater), LibTorch the first.
   if (has_reals && call.args.size() == 2) std::swap(numbers[0], numbers[1]);
-  Operand result = numbers[0];
+  Argument result = numbers[0];
   for (std::size_t i = 1; i < numbers.size(); ++i)
     result = calculate(call, body, TorchTarget, {result, numbers[i]}, i + 1 == numbers.size());
   return result;
 }
 
 Result sum(const LoweredCall& call, Body& body) {
-  const Operand first = call.argument(0);
+  const Argument first = call.argument(0);
   const auto* items = items_of(first);
   if (call.args.size() != 1 || items == nullptr || !are_numbers(body, *items)) return {};
   if (items->empty())
-    return call.node.meta->kind() == ValueKind::kFloat ? Operand(0.0) : Operand(std::int64_t{0});
-  std::vector<Operand> numbers = *items;
-  for (Operand& number : numbers) {
+    return call.node.meta->kind() == ValueKind::kFloat ? Argument(0.0) : Argument(std::int64_t{0});
+  std::vector<Argument> numbers = *items;
+  for (Argument& number : numbers) {
     if (body.meta_of(number).kind() == ValueKind::kBool) number = counted(call, body, number);
   }
-  Operand result = numbers[0];
+  Argument result = numbers[0];
   for (std::size_t i = 1; i < numbers.size(); ++i)
     result = calculate(call, body, "operator.add", {result, numbers[i]}, i + 1 == numbers.size());
   body.assume_within(result, std::numeric_limits<std::int32_t>::max());  // LibTorch adds in 32 bits
@@ -446,19 +446,19 @@ Result sum(const LoweredCall& call, Body& body) {
 Result absolute(const LoweredCall& call, Body& body) {
   if (call.args.size() != 1 || !are_numbers(body, call.args)) return {};
   const bool gives_real = call.node.meta->kind() == ValueKind::kFloat;
-  const Operand number = gives_real ? as_real(call, body, call.args[0]) : call.args[0];
+  const Argument number = gives_real ? as_real(call, body, call.args[0]) : call.args[0];
   body.assume_within(number, kFits);
   return calculate(call, body, kSymMax, {number, calculate(call, body, "operator.neg", {number})}, true);
 }
 
 Result quotient_and_rest(const LoweredCall& call, Body& body) {
-  const bool are_integers = call.args.size() == 2 && std::ranges::all_of(call.args, [&](const Operand& arg) {
+  const bool are_integers = call.args.size() == 2 && std::ranges::all_of(call.args, [&](const Argument& arg) {
                               return body.meta_of(arg).kind() == ValueKind::kInt;
                             });
   if (!are_integers) return {};
   if (!check_divisor(call, body)) return {};
-  return Operand::Tuple{{calculate(call, body, "operator.floordiv", call.args),
-                         calculate(call, body, "operator.mod", call.args)}};
+  return Argument::Tuple{{calculate(call, body, "operator.floordiv", call.args),
+                          calculate(call, body, "operator.mod", call.args)}};
 }
 
 // Lowers a power: that of integers is a float in TorchScript, too.
@@ -474,17 +474,17 @@ Result power(const LoweredCall& call, Body& body) {
 }
 
 // Returns a and b if the number is the quotient a / b of integers.
-std::optional<std::vector<Operand>> find_quotient(const Body& body, const Operand& number) {
+std::optional<std::vector<Argument>> find_quotient(const Body& body, const Argument& number) {
   const Operation* quotient = body.maker(number);
   const bool is_quotient = quotient != nullptr && quotient->target == "operator.truediv" &&
-                           std::ranges::all_of(quotient->args, [&](const Operand& part) {
+                           std::ranges::all_of(quotient->args, [&](const Argument& part) {
                              return body.meta_of(part).kind() == ValueKind::kInt;
                            });
   return is_quotient ? std::optional(quotient->args) : std::nullopt;
 }
 
 Result floor(const LoweredCall& call, Body& body) {
-  const Operand number = call.argument(0);
+  const Argument number = call.argument(0);
   if (!are_numbers(body, {number})) return {};
   if (!is_real(body, number)) {
     assume_exact(body, {number});
@@ -496,12 +496,12 @@ Result floor(const LoweredCall& call, Body& body) {
 }
 
 Result ceil(const LoweredCall& call, Body& body) {
-  const Operand number = call.argument(0);
+  const Argument number = call.argument(0);
   if (!are_numbers(body, {number})) return {};
   if (!is_real(body, number)) return number;
   if (const auto parts = find_quotient(body, number)) {  // -(-a//b)
-    const Operand minus = calculate(call, body, "operator.neg", {(*parts)[0]});
-    const Operand rounded = calculate(call, body, "operator.floordiv", {minus, (*parts)[1]});
+    const Argument minus = calculate(call, body, "operator.neg", {(*parts)[0]});
+    const Argument rounded = calculate(call, body, "operator.floordiv", {minus, (*parts)[1]});
     return calculate(call, body, "operator.neg", {rounded}, true);
   }
   return rounded_up(call, body, number, true);
@@ -509,22 +509,22 @@ Result ceil(const LoweredCall& call, Body& body) {
 
 // Rounds to the nearest integer, as a float, ties to even.
 Result rounded(const LoweredCall& call, Body& body) {
-  const Operand number = call.argument(0);
+  const Argument number = call.argument(0);
   if (!are_numbers(body, {number})) return {};
   if (!is_real(body, number)) return as_real(call, body, number);
   // Halves are rounded up in (floor(2x)+1)//2 and down in -((1-ceil(2x))//2); both are exact.
   const std::int64_t one = 1, two = 2;
-  const auto apply = [&](const char* target, Operand a, Operand b) {
+  const auto apply = [&](const char* target, Argument a, Argument b) {
     return calculate(call, body, target, {std::move(a), std::move(b)});
   };
-  const Operand twice = apply("operator.mul", number, 2.0);
-  const Operand up =
+  const Argument twice = apply("operator.mul", number, 2.0);
+  const Argument up =
       apply("operator.floordiv", apply("operator.add", rounded_down(call, body, twice), one), two);
-  const Operand down =
+  const Argument down =
       calculate(call, body, "operator.neg",
                 {apply("operator.floordiv", apply("operator.sub", one, rounded_up(call, body, twice)), two)});
-  const Operand odd = apply("operator.mod", down, two);
-  const Operand even =
+  const Argument odd = apply("operator.mod", down, two);
+  const Argument even =
       apply("operator.add", down, apply("operator.mul", apply("operator.sub", up, down), odd));
   return calculate(call, body, kSymFloat, {even}, true);
 }
@@ -532,11 +532,11 @@ Result rounded(const LoweredCall& call, Body& body) {
 // Returns the integer that a tensor without dimensions holds, if it was computed of integers alone, as
 // torch.jit.trace computes sizes.  Then no element has to be read: a size that is read of a tensor depends on
 // data.
-Result integer_of(const LoweredCall& call, Body& body, const Operand& given, int depth = 0) {
+Result integer_of(const LoweredCall& call, Body& body, const Argument& given, int depth = 0) {
   constexpr int kMostSteps = 100;
   const Meta meta = body.meta_of(given);
   if (meta.kind() == ValueKind::kInt) return given;
-  if (const Operand* known = body.find_number(given)) return *known;
+  if (const Argument* known = body.find_number(given)) return *known;
   const Operation* made = body.lasting_maker(given);
   if (made == nullptr || depth > kMostSteps || meta.dtype != ScalarType::kInt64 || !meta.shape ||
       !meta.shape->empty() || made->args.empty())
@@ -544,16 +544,16 @@ Result integer_of(const LoweredCall& call, Body& body, const Operand& given, int
   const std::string_view name = made->target.aten_name();
   if (name == "scalar_tensor" || name == "clone" || name == "detach" || name == "_to_copy" || name == "to" ||
       name == "lift_fresh_copy")
-    return integer_of(call, body, Operand(made->args[0]), depth + 1);
+    return integer_of(call, body, Argument(made->args[0]), depth + 1);
   const char* function = name == "mul"            ? "operator.mul"
                          : name == "add"          ? "operator.add"
                          : name == "sub"          ? "operator.sub"
                          : name == "floor_divide" ? "operator.floordiv"
                                                   : nullptr;
   if (function == nullptr || made->args.size() != 2 || !made->kwargs.empty()) return {};
-  const std::vector<Operand> args = made->args;  // calculate() adds operations
-  std::vector<Operand> numbers;
-  for (const Operand& arg : args) {
+  const std::vector<Argument> args = made->args;  // calculate() adds operations
+  std::vector<Argument> numbers;
+  for (const Argument& arg : args) {
     auto number = integer_of(call, body, arg, depth + 1);
     if (!number) return {};
     numbers.push_back(std::move(*number));
@@ -562,20 +562,20 @@ Result integer_of(const LoweredCall& call, Body& body, const Operand& given, int
 }
 
 // Reads the integer element of a tensor, once while the tensor does not change: torch has one symbol for it.
-Operand integer_element(const LoweredCall& call, Body& body, const Operand& tensor, Meta meta,
-                        std::string_view name = {}) {
-  if (const Operand* known = body.find_number(tensor)) {
+Argument integer_element(const LoweredCall& call, Body& body, const Argument& tensor, Meta meta,
+                         std::string_view name = {}) {
+  if (const Argument* known = body.find_number(tensor)) {
     body.set_same(meta, *known);
     return *known;
   }
-  const Operand number = body.emit(call.node, "aten.item.default", {tensor}, {}, std::move(meta), name);
+  const Argument number = body.emit(call.node, "aten.item.default", {tensor}, {}, std::move(meta), name);
   body.set_number(tensor, number);
   return number;
 }
 
 // Lowers int(x), float(x) and bool(x) of a tensor with one element, or of a number.
 Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
-  Operand tensor = call.argument(0);
+  Argument tensor = call.argument(0);
   const Meta meta = body.meta_of(tensor);
   if (const Operation* made = body.lasting_maker(tensor);
       made != nullptr && made->target == "aten.scalar_tensor.default") {
@@ -597,7 +597,7 @@ Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
     if (!is_integer) {  // rounds towards zero
       Meta whole = meta;
       whole.dtype = ScalarType::kInt64;
-      tensor = body.emit(call.node, "aten._to_copy.default", {tensor}, {{"dtype", Operand::Dtype{"int64"}}},
+      tensor = body.emit(call.node, "aten._to_copy.default", {tensor}, {{"dtype", Argument::Dtype{"int64"}}},
                          std::move(whole));
     }
     return integer_element(call, body, tensor, std::move(item), call.node.name);
@@ -605,7 +605,7 @@ Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
   if (wanted == ValueKind::kFloat && is_real)
     return body.emit(call.node, "aten.item.default", {tensor}, {}, body.unknown_float(), call.node.name);
   if (wanted == ValueKind::kFloat && is_integer) {
-    const Operand item = integer_element(call, body, tensor, body.unknown_integer());
+    const Argument item = integer_element(call, body, tensor, body.unknown_integer());
     return calculate(call, body, kSymFloat, {item}, true);
   }
   if (wanted == ValueKind::kBool && body.is_condition(call.node)) {
@@ -617,7 +617,8 @@ Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
     tensor = body.emit(call.node, "aten.ne.Scalar", {tensor, std::int64_t{0}}, {}, truth, call.node.name);
     if (meta.shape && meta.shape->empty()) return tensor;
     truth.shape.emplace();
-    return body.emit(call.node, "aten.reshape.default", {tensor, Operand::List{}}, {}, truth, call.node.name);
+    return body.emit(call.node, "aten.reshape.default", {tensor, Argument::List{}}, {}, truth,
+                     call.node.name);
   }
   if (wanted == ValueKind::kBool) {
     Meta truth = meta;
@@ -640,12 +641,12 @@ Result stored_scale(const LoweredCall& call, Body& body) {
   if (!quantizes || call.node.args.empty() || call.node.users.empty()) return {};
   const auto number = body.stored_number(call.node.args[0]);
   if (!number) return {};
-  return map_references<ValueId>(*number, [](NodeId) { return Operand(); });
+  return *number;
 }
 
 Result to_int(const LoweredCall& call, Body& body) {
   if (auto number = stored_scale(call, body)) return number;
-  const Operand given = call.argument(0);
+  const Argument given = call.argument(0);
   const ValueKind kind = body.meta_of(given).kind();
   if (kind == ValueKind::kTensor) return item_of(call, body, ValueKind::kInt);
   if (kind == ValueKind::kInt) return given;
@@ -655,7 +656,7 @@ Result to_int(const LoweredCall& call, Body& body) {
 }
 Result to_float(const LoweredCall& call, Body& body) {
   if (auto number = stored_scale(call, body)) return number;
-  const Operand given = call.argument(0);
+  const Argument given = call.argument(0);
   if (const auto* number = given.get_if<std::int64_t>()) return static_cast<double>(*number);
   const ValueKind kind = body.meta_of(given).kind();
   if (kind == ValueKind::kTensor) return item_of(call, body, ValueKind::kFloat);
@@ -664,7 +665,7 @@ Result to_float(const LoweredCall& call, Body& body) {
   return renamed<kSymFloat>(call, body);
 }
 Result to_bool(const LoweredCall& call, Body& body) {
-  const Operand given = call.argument(0);
+  const Argument given = call.argument(0);
   if (const auto* number = given.get_if<std::int64_t>()) return *number != 0;
   const ValueKind kind = body.meta_of(given).kind();
   if (kind == ValueKind::kBool) return given;
@@ -683,7 +684,7 @@ Result item(const LoweredCall& call, Body& body) {
 
 // Returns the elements of a tensor of numbers, nested as its dimensions are.  Nothing for booleans and
 // complex numbers, which a program cannot read.
-Result elements_of(const LoweredCall& call, Body& body, const Operand& tensor, const Meta& meta) {
+Result elements_of(const LoweredCall& call, Body& body, const Argument& tensor, const Meta& meta) {
   if (meta.shape->empty()) {
     if (is_integral(*meta.dtype) && *meta.dtype != ScalarType::kBool)
       return integer_element(call, body, tensor, body.unknown_integer());
@@ -693,9 +694,9 @@ Result elements_of(const LoweredCall& call, Body& body, const Operand& tensor, c
   }
   Meta part = meta;
   part.shape->erase(part.shape->begin());
-  Operand::List list;
+  Argument::List list;
   for (std::int64_t i = 0; i < *(*meta.shape)[0].number(); ++i) {
-    const Operand row = body.emit(call.node, "aten.select.int", {tensor, std::int64_t{0}, i}, {}, part);
+    const Argument row = body.emit(call.node, "aten.select.int", {tensor, std::int64_t{0}, i}, {}, part);
     auto elements = elements_of(call, body, row, part);
     if (!elements) return {};
     list.items.push_back(*std::move(elements));
@@ -706,7 +707,7 @@ Result elements_of(const LoweredCall& call, Body& body, const Operand& tensor, c
 // Lowers x.tolist() of a tensor of a few elements, each of which is read by itself, as torch.export does it.
 Result to_list(const LoweredCall& call, Body& body) {
   constexpr std::int64_t kMost = 256;
-  const Operand tensor = call.argument(0);
+  const Argument tensor = call.argument(0);
   const Meta meta = body.meta_of(tensor);
   std::int64_t count = 1;
   for (const Expression& size : meta.shape.value_or(std::vector<Expression>{})) {
@@ -726,7 +727,7 @@ Result to_list(const LoweredCall& call, Body& body) {
 
 // Lowers prim.NumToTensor, which torch.jit.trace applies to sizes.
 Result tensor_of_number(const LoweredCall& call, Body& body) {
-  const Operand number = call.argument(0);
+  const Argument number = call.argument(0);
   const ValueKind kind = body.meta_of(number).kind();
   Meta meta = *call.node.meta;
   const ScalarType dtype = kind == ValueKind::kInt    ? ScalarType::kInt64
@@ -736,41 +737,41 @@ Result tensor_of_number(const LoweredCall& call, Body& body) {
   meta.shape.emplace();
   meta.dtype = dtype;
   return body.emit(call.node, "aten.scalar_tensor.default", {number},
-                   {{"dtype", Operand::Dtype{dtype_name(dtype)}}}, std::move(meta), call.node.name);
+                   {{"dtype", Argument::Dtype{dtype_name(dtype)}}}, std::move(meta), call.node.name);
 }
 
-void add_elements(const Operand& data, std::vector<Operand>& elements) {
+void add_elements(const Argument& data, std::vector<Argument>& elements) {
   const auto* items = items_of(data);
   if (items == nullptr) return elements.push_back(data);
-  for (const Operand& item : *items) add_elements(item, elements);
+  for (const Argument& item : *items) add_elements(item, elements);
 }
 
 // Rounds a float to float32, as TorchScript does before it converts to the dtype of the tensor.
-Operand as_torchscript_has_it(const Operand& number) {
+Argument as_torchscript_has_it(const Argument& number) {
   const auto* real = number.get_if<double>();
-  return real == nullptr ? number : Operand(static_cast<double>(static_cast<float>(*real)));
+  return real == nullptr ? number : Argument(static_cast<double>(static_cast<float>(*real)));
 }
 
 // Makes a tensor of one element.
-Operand tensor_of_element(const LoweredCall& call, Body& body, const Operand& number, Meta meta,
-                          std::string_view name = {}) {
-  const Operand::Dtype dtype{dtype_name(*meta.dtype)};
-  NamedOperands kwargs{{"dtype", dtype}};
-  if (meta.device) kwargs.emplace_back("device", Operand::Device{meta.device->text()});
-  if (!number.is<ValueId>() || !is_real(body, number) || meta.dtype == ScalarType::kFloat32)
+Argument tensor_of_element(const LoweredCall& call, Body& body, const Argument& number, Meta meta,
+                           std::string_view name = {}) {
+  const Argument::Dtype dtype{dtype_name(*meta.dtype)};
+  Kwargs kwargs{{"dtype", dtype}};
+  if (meta.device) kwargs.emplace_back("device", Argument::Device{meta.device->text()});
+  if (!number.is<NodeId>() || !is_real(body, number) || meta.dtype == ScalarType::kFloat32)
     return body.emit(call.node, "aten.scalar_tensor.default", {as_torchscript_has_it(number)},
                      std::move(kwargs), std::move(meta), name);
   Meta single = meta;
   single.dtype = ScalarType::kFloat32;
-  kwargs[0].second = Operand::Dtype{"float32"};
-  const Operand rounded =
+  kwargs[0].second = Argument::Dtype{"float32"};
+  const Argument rounded =
       body.emit(call.node, "aten.scalar_tensor.default", {number}, std::move(kwargs), std::move(single));
   return body.emit(call.node, "aten._to_copy.default", {rounded}, {{"dtype", dtype}}, std::move(meta), name);
 }
 
 // Lowers torch.tensor(): a number becomes scalar_tensor, a list of plain numbers a constant of the model.
 Result tensor_of_data(const LoweredCall& call, Body& body) {
-  const Operand data = call.argument(0);
+  const Argument data = call.argument(0);
   Meta meta = *call.node.meta;
   if (!meta.dtype || !meta.shape) {
     body.refuse(call.node, "its dtype or its shape is not known");
@@ -781,30 +782,30 @@ Result tensor_of_data(const LoweredCall& call, Body& body) {
       return body.emit(call.node, "aten.clone.default", {data}, {}, std::move(meta), call.node.name);
     return tensor_of_element(call, body, data, std::move(meta), call.node.name);
   }
-  std::vector<Operand> elements;
+  std::vector<Argument> elements;
   add_elements(data, elements);
   Constant constant;
   constant.dtype = dtype_name(*meta.dtype);
   constant.data.emplace();
   for (const Expression& size : *meta.shape) constant.shape.push_back(size.number().value_or(-1));
   bool is_plain = std::ranges::find(constant.shape, -1) == constant.shape.end();
-  for (const Operand& element : elements) {
+  for (const Argument& element : elements) {
     is_plain = is_plain && (element.is<bool>() || element.is<std::int64_t>() || element.is<double>());
     if (is_plain) constant.data->push_back(constant_argument(as_torchscript_has_it(element)));
   }
   if (!is_plain) {  // the elements are not all plain
-    Operand::List parts;
+    Argument::List parts;
     Meta part = meta;
     part.shape.emplace();
-    for (const Operand& element : elements)
+    for (const Argument& element : elements)
       parts.items.push_back(tensor_of_element(call, body, element, part));
     if (meta.shape->size() == 1)
       return body.emit(call.node, "aten.stack.default", {std::move(parts)}, {}, std::move(meta),
                        call.node.name);
-    Operand::List sizes;
+    Argument::List sizes;
     for (const std::int64_t size : constant.shape) sizes.items.emplace_back(size);
     part.shape.emplace({Expression(static_cast<std::int64_t>(elements.size()))});
-    const Operand row = body.emit(call.node, "aten.stack.default", {std::move(parts)}, {}, part);
+    const Argument row = body.emit(call.node, "aten.stack.default", {std::move(parts)}, {}, part);
     return body.emit(call.node, "aten.view.default", {row, std::move(sizes)}, {}, std::move(meta),
                      call.node.name);
   }
@@ -819,9 +820,9 @@ Result tensor_of_data(const LoweredCall& call, Body& body) {
 
 template <bool Same>
 Result is_identical(const LoweredCall& call, Body& body) {
-  const Operand left = call.argument(0), right = call.argument(1);
-  if (left.is<Operand::None>() || right.is<Operand::None>())
-    return (left.is<Operand::None>() && right.is<Operand::None>()) == Same;
+  const Argument left = call.argument(0), right = call.argument(1);
+  if (left.is<Argument::None>() || right.is<Argument::None>())
+    return (left.is<Argument::None>() && right.is<Argument::None>()) == Same;
   body.refuse(call.node, "the result of 'is' is not known");
   return {};
 }
@@ -831,7 +832,7 @@ Result is_identical(const LoweredCall& call, Body& body) {
 // Lowers aten._convolution to the overload without the arguments that choose a kernel, which torch can
 // decompose.
 Result convolution(const LoweredCall& call, Body& body) {
-  std::vector<Operand> args = call.args;
+  std::vector<Argument> args = call.args;
   constexpr std::size_t kArguments = 9;  // the number of arguments of aten.convolution
   if (args.size() < kArguments) return {};
   args.resize(kArguments);
@@ -842,21 +843,21 @@ Result convolution(const LoweredCall& call, Body& body) {
 // Lowers x.random_(from, to): torch writes calls as code of Python, where the overload `from` is a keyword.
 template <bool Writes>
 Result random_between(const LoweredCall& call, Body& body) {
-  const Operand tensor = call.argument(0, "self");
-  const Operand low = call.argument(1, "from"), high = call.argument(2, "to");
+  const Argument tensor = call.argument(0, "self");
+  const Argument low = call.argument(1, "from"), high = call.argument(2, "to");
   if (!are_numbers(body, {low, high}) || !body.meta_of(tensor).shape) return {};
-  const Operand drawn = body.emit(call.node, "aten.randint_like.low_dtype", {tensor, low, high}, {},
-                                  body.meta_of(tensor), Writes ? std::string() : call.node.name);
+  const Argument drawn = body.emit(call.node, "aten.randint_like.low_dtype", {tensor, low, high}, {},
+                                   body.meta_of(tensor), Writes ? std::string() : call.node.name);
   body.keep_maker(drawn);
   if (!Writes) return drawn;
-  const Operand written =
+  const Argument written =
       body.emit(call.node, "aten.copy_.default", {tensor, drawn}, {}, body.meta_of(tensor), call.node.name);
   body.keep_maker(written);
   return written;
 }
 
 // Leaves out a mark for the profiler, which torch.export does not keep either.
-Result left_out(const LoweredCall& /*call*/, Body& /*body*/) { return Operand(); }
+Result left_out(const LoweredCall& /*call*/, Body& /*body*/) { return Argument(); }
 
 struct Row {
   std::string_view space, names;
@@ -900,8 +901,8 @@ constexpr Row kRows[] = {
     {"operator", "contains", is_in},
     {"operator", "is_", is_identical<true>},
     {"operator", "is_not", is_identical<false>},
-    {"builtins", "list", listed<Operand::List>},
-    {"builtins", "tuple", listed<Operand::Tuple>},
+    {"builtins", "list", listed<Argument::List>},
+    {"builtins", "tuple", listed<Argument::Tuple>},
     {"profiler", "_record_function_enter_new.default _record_function_exit._RecordFunction", left_out},
     {"aten._convolution", "default deprecated", convolution},
     {"aten.random_", "from", random_between<true>},

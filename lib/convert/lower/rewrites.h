@@ -12,16 +12,16 @@ namespace fxtrace {
 
 // A rewrite: returns the operand that stands for the result of the call.  Returns nothing if a program cannot
 // express the call; then it was refused, or lower() refuses it.
-using Rewrite = std::optional<Operand> (*)(const LoweredCall& call, Body& body);
+using Rewrite = std::optional<Argument> (*)(const LoweredCall& call, Body& body);
 
 // Returns the rewrite for a target such as "builtins.getattr"; null if the call stays as it is.
 Rewrite find_rewrite(std::string_view target);
 
 // --- calls on lists, tuples and dicts (container_calls.cpp) ---
-// A program has no containers: each is an Operand whose items are known, so what reads or changes one leaves
+// A program has no containers: each is an Argument whose items are known, so what reads or changes one leaves
 // no operation.
 
-using Result = std::optional<Operand>;
+using Result = std::optional<Argument>;
 
 Result item_of_container(const LoweredCall& call, Body& body);  // operator.getitem
 Result extended(const LoweredCall& call, Body& body);           // operator.iadd, which gives the list itself
@@ -36,7 +36,7 @@ Result joined_containers(const LoweredCall& call);
 Result listed(const LoweredCall& call, Body& body, bool is_tuple);
 template <class Kind>
 Result listed(const LoweredCall& call, Body& body) {
-  return listed(call, body, std::is_same_v<Kind, Operand::Tuple>);
+  return listed(call, body, std::is_same_v<Kind, Argument::Tuple>);
 }
 
 }  // namespace fxtrace

@@ -41,17 +41,17 @@ std::string tree_text(const TreeSpec& spec) {
   });
 }
 
-TreeSpec tree_of(const Operand& value, std::vector<Operand>& leaves) {
+TreeSpec tree_of(const Argument& value, std::vector<Argument>& leaves) {
   TreeSpec spec;
   const std::size_t before = leaves.size();
-  const auto add = [&](const Operand& item) { spec.children.push_back(tree_of(item, leaves)); };
-  if (const auto* list = value.get_if<Operand::List>()) {
+  const auto add = [&](const Argument& item) { spec.children.push_back(tree_of(item, leaves)); };
+  if (const auto* list = value.get_if<Argument::List>()) {
     spec.kind = TreeSpec::Kind::kList;
-    for (const Operand& item : list->items) add(item);
-  } else if (const auto* tuple = value.get_if<Operand::Tuple>()) {
+    for (const Argument& item : list->items) add(item);
+  } else if (const auto* tuple = value.get_if<Argument::Tuple>()) {
     spec.kind = TreeSpec::Kind::kTuple;
-    for (const Operand& item : tuple->items) add(item);
-  } else if (const auto* dict = value.get_if<Operand::Dict>()) {
+    for (const Argument& item : tuple->items) add(item);
+  } else if (const auto* dict = value.get_if<Argument::Dict>()) {
     spec.kind = TreeSpec::Kind::kDict;
     for (const auto& [key, item] : dict->items) {
       spec.keys.push_back(constant_argument(key));

@@ -13,6 +13,6 @@ std::string tree_text(const TreeSpec& spec);
 
 // Returns the structure of nested values, and appends their leaves.  Everything but lists, tuples and dicts
 // is a leaf, None included.
-TreeSpec tree_of(const Operand& value, std::vector<Operand>& leaves);
+TreeSpec tree_of(const Argument& value, std::vector<Argument>& leaves);
 
 }  // namespace fxtrace

@@ -176,11 +176,11 @@ class Rules {
  public:
   Rules(const ProgramGraph& graph, const Operation& operation) : graph_(graph), operation_(operation) {}
 
-  std::optional<Tensor> tensor(const Operand& operand) const {
-    const auto* id = operand.get_if<ValueId>();
+  std::optional<Tensor> tensor(const Argument& operand) const {
+    const auto* id = operand.get_if<NodeId>();
     return id == nullptr ? std::nullopt : tensor(*id);
   }
-  std::optional<Tensor> tensor(ValueId id) const {
+  std::optional<Tensor> tensor(NodeId id) const {
     const ProgramValue& value = graph_.values[id.index];
     auto sizes = value.meta.sizes();
     if (!sizes) return std::nullopt;
@@ -195,14 +195,14 @@ class Rules {
   std::optional<Tensor> first() const {
     return operation_.args.empty() ? std::nullopt : tensor(operation_.args.front());
   }
-  const Operand* argument(std::size_t place, std::string_view name = {}) const {
+  const Argument* argument(std::size_t place, std::string_view name = {}) const {
     return find_argument(operation_, place, name);
   }
   std::optional<SymInt> size(std::size_t place, std::string_view name = {}) const {
-    const Operand* given = argument(place, name);
+    const Argument* given = argument(place, name);
     if (given == nullptr) return std::nullopt;
     if (const auto* number = given->get_if<std::int64_t>()) return SymInt(*number);
-    const auto* id = given->get_if<ValueId>();
+    const auto* id = given->get_if<NodeId>();
     if (id == nullptr) return std::nullopt;
     const auto& value = graph_.values[id->index].meta.value;
     return !value || value->size() == nullptr ? std::nullopt : std::optional(*value->size());
@@ -222,10 +222,10 @@ class Rules {
   }
   // Returns the dimensions of an argument that is a list or a single one.
   std::optional<Order> dims(std::size_t place, std::string_view name, std::size_t rank) const {
-    const Operand* given = argument(place, name);
+    const Argument* given = argument(place, name);
     if (given == nullptr) return std::nullopt;
     Order result;
-    const auto add = [&](const Operand& each) {
+    const auto add = [&](const Argument& each) {
       const auto* number = each.get_if<std::int64_t>();
       const auto at = number == nullptr ? std::nullopt : wrapped(*number, rank);
       if (at) result.push_back(*at);
@@ -239,17 +239,17 @@ class Rules {
     return result;
   }
   std::string memory_format() const {
-    for (const Operand& given : operation_.args) {
-      if (const auto* format = given.get_if<Operand::MemoryFormat>()) return format->name;
+    for (const Argument& given : operation_.args) {
+      if (const auto* format = given.get_if<Argument::MemoryFormat>()) return format->name;
     }
     for (const auto& [name, given] : operation_.kwargs) {
-      if (const auto* format = given.get_if<Operand::MemoryFormat>()) return format->name;
+      if (const auto* format = given.get_if<Argument::MemoryFormat>()) return format->name;
     }
     return {};
   }
   std::vector<Tensor> tensors() const {
     std::vector<Tensor> result;
-    for_each_input(operation_, [&](ValueId id) {
+    for_each_input(operation_, [&](NodeId id) {
       if (graph_.values[id.index].meta.kind() != ValueKind::kTensor) return;
       if (auto given = tensor(id)) result.push_back(*std::move(given));
     });
@@ -400,11 +400,11 @@ OptionalStrides unfolded(const Rules& rules, const Tensor& base, const Sizes&) {
 }
 
 OptionalStrides as_strided(const Rules& rules, const Tensor&, const Sizes& sizes) {
-  const Operand* given = rules.argument(2, "stride");
+  const Argument* given = rules.argument(2, "stride");
   const auto* items = given == nullptr ? nullptr : items_of(*given);
   if (items == nullptr || items->size() != sizes.size()) return {};
   Sizes strides;
-  for (const Operand& item : *items) {
+  for (const Argument& item : *items) {
     const auto* number = item.get_if<std::int64_t>();
     if (number == nullptr) return {};
     strides.emplace_back(*number);
@@ -428,7 +428,7 @@ OptionalStrides in_format(const Rules& rules, const Tensor&, const Sizes& sizes)
 // Rule of to(), which gives the tensor itself if nothing changes.
 OptionalStrides converted(const Rules& rules, const Tensor& base, const Sizes& sizes) {
   const std::string format = rules.memory_format();
-  const Meta& before = rules.graph().values[rules.operation().args[0].get_if<ValueId>()->index].meta;
+  const Meta& before = rules.graph().values[rules.operation().args[0].get_if<NodeId>()->index].meta;
   const Meta& after = rules.graph().values[rules.operation().outputs[0].value.index].meta;
   if ((format.empty() || format == "preserve_format") && before.dtype == after.dtype) return base.strides;
   return copied(rules, base, sizes);
@@ -436,8 +436,8 @@ OptionalStrides converted(const Rules& rules, const Tensor& base, const Sizes& s
 
 // Rule of dropout, which gives the tensor itself outside of training.
 OptionalStrides dropped_out(const Rules& rules, const Tensor& base, const Sizes& sizes) {
-  const Operand* trains = rules.argument(2, "train");
-  if (trains != nullptr && *trains == Operand(false)) return base.strides;
+  const Argument* trains = rules.argument(2, "train");
+  if (trains != nullptr && *trains == Argument(false)) return base.strides;
   return is_dense(base) ? base.strides : of_pointwise({base}, sizes);
 }
 
@@ -450,8 +450,8 @@ OptionalStrides attended(const Rules&, const Tensor&, const Sizes& sizes) {
 
 // Rule of recurrent layers: with batch_first, the last argument, the sequence is still outermost in memory.
 OptionalStrides recurrent_output(const Rules& rules, const Tensor& base, const Sizes& sizes) {
-  const std::vector<Operand>& args = rules.operation().args;
-  if (!rules.target().ends_with(".input") || args.back() != Operand(true)) return {};
+  const std::vector<Argument>& args = rules.operation().args;
+  if (!rules.target().ends_with(".input") || args.back() != Argument(true)) return {};
   return base.sizes.size() == 3 && sizes.size() == 3 ? OptionalStrides(dense_in({2, 0, 1}, sizes))
                                                      : OptionalStrides();
 }
@@ -459,7 +459,7 @@ OptionalStrides recurrent_output(const Rules& rules, const Tensor& base, const S
 // Rule of kernels for images: the result has the memory format that the input, or the weight, suggests.
 OptionalStrides as_images(const Rules& rules, const Tensor& base, const Sizes& sizes) {
   const bool has_weight = rules.target().starts_with("aten.conv");
-  const Operand* second = has_weight ? rules.argument(1, "weight") : nullptr;
+  const Argument* second = has_weight ? rules.argument(1, "weight") : nullptr;
   const auto weight = second == nullptr ? std::nullopt : rules.tensor(*second);
   if (is_channels_last(base) || (weight && is_channels_last(*weight))) return channels_last(sizes);
   return {};
@@ -536,14 +536,14 @@ OptionalStrides laid_out(const ProgramGraph& graph, const Operation& operation,
 
 // Gives the inputs of a subgraph of control flow the strides of the operands.
 void pass_on(const ProgramGraph& graph, const Operation& operation, ProgramGraph& inner) {
-  std::vector<ValueId> given;
-  for (const Operand& operand : operation.args) {
-    if (items_of(operand) != nullptr) for_each_reference(operand, [&](ValueId id) { given.push_back(id); });
+  std::vector<NodeId> given;
+  for (const Argument& operand : operation.args) {
+    if (items_of(operand) != nullptr) for_each_reference(operand, [&](NodeId id) { given.push_back(id); });
   }
   if (given.size() != inner.inputs.size()) return;
   for (std::size_t i = 0; i < given.size(); ++i) {
     const ProgramValue& from = graph.values[given[i].index];
-    const ValueId input = inner.inputs[i].value;
+    const NodeId input = inner.inputs[i].value;
     if (!input.valid()) continue;
     ProgramValue& to = inner.values[input.index];
     if (from.meta.shape && to.meta.shape && *from.meta.shape == *to.meta.shape) to.strides = from.strides;
@@ -566,7 +566,7 @@ void add_strides(ProgramGraph& graph) {
           found && found->size() == own->sizes.size())
         graph.values[value.index].strides.assign(found->begin(), found->end());
     }
-    for_each_handed_on(operation, [&](ValueId result, ValueId argument) {
+    for_each_handed_on(operation, [&](NodeId result, NodeId argument) {
       const ProgramValue& from = graph.values[argument.index];
       ProgramValue& to = graph.values[result.index];
       if (from.meta.shape && to.meta.shape && *from.meta.shape == *to.meta.shape) to.strides = from.strides;

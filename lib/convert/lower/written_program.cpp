@@ -12,8 +12,8 @@ Error too_few(std::string_view name, std::size_t count, std::size_t index) {
                      ", but asks for number " + std::to_string(index));
 }
 
-const ProgramValue& value_at(const ProgramGraph& graph, const Operand& operand) {
-  const auto* id = operand.get_if<ValueId>();
+const ProgramValue& value_at(const ProgramGraph& graph, const Argument& operand) {
+  const auto* id = operand.get_if<NodeId>();
   if (id == nullptr) throw input_error("the program has a plain value where a value of its graph is needed");
   return checked_at(graph.values, id->index, "values");
 }

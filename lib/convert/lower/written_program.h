@@ -31,7 +31,7 @@ auto& checked_at(Items& items, std::size_t index, std::string_view name) {
   return items[index];
 }
 // Returns the value that the operand is.  Throws Error(kInput) for an operand that is none.
-const ProgramValue& value_at(const ProgramGraph& graph, const Operand& operand);
+const ProgramValue& value_at(const ProgramGraph& graph, const Argument& operand);
 
 // Returns the strides of a contiguous tensor.
 std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape);

@@ -157,21 +157,21 @@ class ProgramWriter {
         for (std::uint32_t i = 0; i < graph.values.size(); ++i) {
           const ProgramValue& value = graph.values[i];
           if (value.meta.kind() != kind || value.name.empty()) continue;
-          json_.key(value.name).object([&] { write(value, ValueId{i}); });
+          json_.key(value.name).object([&] { write(value, NodeId{i}); });
         }
       });
     };
-    table("tensor_values", ValueKind::kTensor, [&](const ProgramValue& value, ValueId id) {
+    table("tensor_values", ValueKind::kTensor, [&](const ProgramValue& value, NodeId id) {
       tensor(value, &graph == &program_.graph && trained_.contains(id.index));
     });
     table("sym_int_values", ValueKind::kInt,
-          [&](const ProgramValue& value, ValueId) { expression(*value.meta.value, "as_int"); });
+          [&](const ProgramValue& value, NodeId) { expression(*value.meta.value, "as_int"); });
     table("sym_bool_values", ValueKind::kBool,
-          [&](const ProgramValue& value, ValueId) { expression(*value.meta.value, "as_bool"); });
+          [&](const ProgramValue& value, NodeId) { expression(*value.meta.value, "as_bool"); });
     json_.field("is_single_tensor_return", graph.single_output);
     json_.key("custom_obj_values").object([] {});
     table("sym_float_values", ValueKind::kFloat,
-          [&](const ProgramValue& value, ValueId) { expression(*value.meta.value, "as_float"); });
+          [&](const ProgramValue& value, NodeId) { expression(*value.meta.value, "as_float"); });
   }
 
   // --- arguments ---
@@ -197,7 +197,7 @@ class ProgramWriter {
   }
 
   template <class T>
-  static const T& item_as(const Operand& item, const char* kind) {
+  static const T& item_as(const Argument& item, const char* kind) {
     const T* found = item.get_if<T>();
     if (found == nullptr)
       throw input_error(std::string("a list of the program has an item that is no ") + kind);
@@ -210,14 +210,14 @@ class ProgramWriter {
   }
 
   // `type` is null if no schema is known.
-  void argument(const Operand& argument, const SchemaType* type, const ProgramGraph& graph,
+  void argument(const Argument& argument, const SchemaType* type, const ProgramGraph& graph,
                 const Operation* operation) {
     const std::string_view wanted = type == nullptr ? std::string_view() : type->required().name;
     json_.object([&] {
       std::visit(
           [&](const auto& given) {
             using T = std::decay_t<decltype(given)>;
-            if constexpr (std::is_same_v<T, ValueId>) {
+            if constexpr (std::is_same_v<T, NodeId>) {
               const ProgramValue& named = checked_at(graph.values, given.index, "values");
               json_.key(form_of(named.meta.kind(), false));
               value(named);
@@ -240,20 +240,20 @@ class ProgramWriter {
               });
             } else if constexpr (std::is_same_v<T, std::string>) {
               json_.field("as_string", given);
-            } else if constexpr (std::is_same_v<T, Operand::Dtype>) {
+            } else if constexpr (std::is_same_v<T, Argument::Dtype>) {
               json_.field("as_scalar_type", dtype_number(given.name));
-            } else if constexpr (std::is_same_v<T, Operand::Device>) {
+            } else if constexpr (std::is_same_v<T, Argument::Device>) {
               json_.key("as_device");
               json_.object([&] { device_fields(given.name); });
-            } else if constexpr (std::is_same_v<T, Operand::Layout>) {
+            } else if constexpr (std::is_same_v<T, Argument::Layout>) {
               json_.field("as_layout", layout_number(given.name));
-            } else if constexpr (std::is_same_v<T, Operand::MemoryFormat>) {
+            } else if constexpr (std::is_same_v<T, Argument::MemoryFormat>) {
               json_.field("as_memory_format", memory_format_number(given.name));
-            } else if constexpr (std::is_same_v<T, Operand::GraphRef>) {
+            } else if constexpr (std::is_same_v<T, Argument::GraphRef>) {
               json_.key("as_graph").object([&] { subgraph(given.name, *operation); });
-            } else if constexpr (std::is_same_v<T, Operand::Function>) {
+            } else if constexpr (std::is_same_v<T, Argument::Function>) {
               json_.field("as_operator", full_target(Target(given.name)));
-            } else if constexpr (std::is_same_v<T, Operand::List> || std::is_same_v<T, Operand::Tuple>) {
+            } else if constexpr (std::is_same_v<T, Argument::List> || std::is_same_v<T, Argument::Tuple>) {
               const bool is_operands =
                   operation != nullptr && operation->target.parts().kind == TargetKind::kHigherOrder;
               list(given.items, type == nullptr ? nullptr : &type->required(), graph, is_operands);
@@ -272,20 +272,20 @@ class ProgramWriter {
     colon == std::string::npos ? json_.null() : json_.raw(name.substr(colon + 1));
   }
 
-  void list(const std::vector<Operand>& items, const SchemaType* type, const ProgramGraph& graph,
+  void list(const std::vector<Argument>& items, const SchemaType* type, const ProgramGraph& graph,
             bool is_operands) {
     const SchemaType* element = type != nullptr && type->is_list() ? &type->parts.front() : nullptr;
     const std::string_view wanted = element == nullptr ? std::string_view() : element->required().name;
-    const auto kind_of = [&](const Operand& item) {
-      const auto* id = item.get_if<ValueId>();
+    const auto kind_of = [&](const Argument& item) {
+      const auto* id = item.get_if<NodeId>();
       return id == nullptr ? ValueKind::kOther : value_at(graph, item).meta.kind();
     };
     const auto is_any = [&](auto&& holds) { return std::ranges::any_of(items, holds); };
-    const bool has_values = is_any([](const Operand& item) { return item.is<ValueId>(); });
+    const bool has_values = is_any([](const Argument& item) { return item.is<NodeId>(); });
     if (element != nullptr && element->is_optional() && wanted == "Tensor") {
-      return json_.key("as_optional_tensors").list(items, [&](const Operand& item) {
+      return json_.key("as_optional_tensors").list(items, [&](const Argument& item) {
         json_.object([&] {
-          if (item.is<ValueId>()) {
+          if (item.is<NodeId>()) {
             json_.key("as_tensor");
             value(value_at(graph, item));
           } else {
@@ -295,13 +295,13 @@ class ProgramWriter {
       });
     }
     if (has_values) {
-      const auto first = std::ranges::find_if(items, [](const Operand& item) { return item.is<ValueId>(); });
+      const auto first = std::ranges::find_if(items, [](const Argument& item) { return item.is<NodeId>(); });
       // Operands of control flow are one list of tensors and integers, which is written as a list of tensors.
       const bool has_tensors =
-          is_any([&](const Operand& item) { return kind_of(item) == ValueKind::kTensor; });
+          is_any([&](const Argument& item) { return kind_of(item) == ValueKind::kTensor; });
       const ValueKind kind = has_tensors || is_operands ? ValueKind::kTensor : kind_of(*first);
-      return json_.key(form_of(kind, true)).list(items, [&](const Operand& item) {
-        if (item.is<ValueId>()) {
+      return json_.key(form_of(kind, true)).list(items, [&](const Argument& item) {
+        if (item.is<NodeId>()) {
           return json_.object([&] {
             json_.field(kind == ValueKind::kTensor ? "name" : "as_name", value_at(graph, item).name);
           });
@@ -316,22 +316,22 @@ class ProgramWriter {
         });
       });
     }
-    if (wanted == "Tensor" || is_operands) return json_.key("as_tensors").list(items, [](const Operand&) {});
-    if (wanted == "str" || is_any([](const Operand& item) { return item.is<std::string>(); }))
-      return json_.key("as_strings").list(items, [&](const Operand& item) {
+    if (wanted == "Tensor" || is_operands) return json_.key("as_tensors").list(items, [](const Argument&) {});
+    if (wanted == "str" || is_any([](const Argument& item) { return item.is<std::string>(); }))
+      return json_.key("as_strings").list(items, [&](const Argument& item) {
         json_.string(item_as<std::string>(item, "text"));
       });
-    if (wanted == "bool" || is_any([](const Operand& item) { return item.is<bool>(); }))
-      return json_.key("as_bools").list(items, [&](const Operand& item) {
+    if (wanted == "bool" || is_any([](const Argument& item) { return item.is<bool>(); }))
+      return json_.key("as_bools").list(items, [&](const Argument& item) {
         json_.boolean(item_as<bool>(item, "bool"));
       });
-    if (wanted == "float" || is_any([](const Operand& item) { return item.is<double>(); }))
-      return json_.key("as_floats").list(items, [&](const Operand& item) {
+    if (wanted == "float" || is_any([](const Argument& item) { return item.is<double>(); }))
+      return json_.key("as_floats").list(items, [&](const Argument& item) {
         const auto* whole = item.get_if<std::int64_t>();
         real(whole != nullptr ? static_cast<double>(*whole) : item_as<double>(item, "number"));
       });
     json_.key("as_ints").list(
-        items, [&](const Operand& item) { json_.integer(item_as<std::int64_t>(item, "integer")); });
+        items, [&](const Argument& item) { json_.integer(item_as<std::int64_t>(item, "integer")); });
   }
 
   void subgraph(const std::string& name, const Operation& operation) {
@@ -355,7 +355,7 @@ class ProgramWriter {
     json_.field("target", full_target(operation.target));
     json_.key("inputs");
     json_.open('[');
-    const auto input = [&](const std::string& name, const Operand& given, const SchemaType* type,
+    const auto input = [&](const std::string& name, const Argument& given, const SchemaType* type,
                            std::int64_t kind) {
       json_.item();
       json_.object([&] {
@@ -415,7 +415,7 @@ class ProgramWriter {
         std::size_t end = i + 1;
         if (!all[i].value.valid()) {
           json_.item();
-          argument(Operand::None{}, nullptr, graph, nullptr);
+          argument(Argument::None{}, nullptr, graph, nullptr);
         } else if (all[i].path.size() > 1) {
           while (end < all.size() && all[end].path.front() == all[i].path.front()) ++end;
           write_list(i, end);
@@ -437,14 +437,14 @@ class ProgramWriter {
         argument(input.value, nullptr, graph, nullptr);
     });
     json_.key("outputs").list(graph.outputs,
-                              [&](const Operand& output) { argument(output, nullptr, graph, nullptr); });
+                              [&](const Argument& output) { argument(output, nullptr, graph, nullptr); });
     json_.key("nodes").list(graph.operations,
                             [&](const Operation& each) { json_.object([&] { operation(each, graph); }); });
     values(graph);
   }
 
   void constant(const Argument& given, const ProgramGraph& graph) {
-    argument(map_references<ValueId>(given, [](NodeId) { return Operand(); }), nullptr, graph, nullptr);
+    argument(given, nullptr, graph, nullptr);
   }
 
   // --- signature ---
@@ -471,7 +471,7 @@ class ProgramWriter {
     json_.close(']');
   }
 
-  void output_spec(const GraphSignature::Entry& entry, const Operand& output) {
+  void output_spec(const GraphSignature::Entry& entry, const Argument& output) {
     const auto mutation = [&](const char* role, const char* name) {
       json_.key(role).object([&] {
         json_.key("arg");

@@ -41,9 +41,9 @@ std::vector<MethodInfo> BoundExportedProgram::methods(ModuleId module) const {
     if (!program_.modules()[module.index].has_forward) return {};
     return {{"forward", {}, {}}};
   }
-  const auto port = [&](const GraphSignature::Entry& entry, std::string name, const Operand& value) {
+  const auto port = [&](const GraphSignature::Entry& entry, std::string name, const Argument& value) {
     PortInfo info{std::move(name), {}, {}, entry.value};
-    if (const auto* id = value.get_if<ValueId>()) {
+    if (const auto* id = value.get_if<NodeId>()) {
       info.meta = graph().values[id->index].meta;
       if (!info.fixed) info.fixed = graph().values[id->index].fixed;
     } else if (!info.fixed) {

@@ -20,7 +20,7 @@ class OperationSum {
   }
 
  private:
-  AbstractValue& known(ValueId value) {
+  AbstractValue& known(NodeId value) {
     AbstractValue& known = all_.known_[value.index];
     if (!all_.is_known_[value.index]) {
       known = known_value(graph_.values[value.index].meta);
@@ -40,8 +40,8 @@ class OperationSum {
   }
 
   void add_operator(const Operation& operation, const OperatorEntry& op) {
-    const auto value_of = [this](ValueId value) -> const AbstractValue& { return known(value); };
-    const KnownArguments<Operation, ValueId, decltype(value_of)> args(op, operation, value_of);
+    const auto value_of = [this](NodeId value) -> const AbstractValue& { return known(value); };
+    const KnownArguments args(op, operation, value_of);
     std::vector<AbstractValue> results(op.schema.results.size(), AbstractValue{NoneValue{}});
     const std::size_t most = 2 * operation.outputs.size() + 16;
     for (const auto& [value, path] : operation.outputs) {
@@ -55,11 +55,11 @@ class OperationSum {
   }
 
   void add_custom(const Operation& operation, const CustomCosts::Rule& rule, const OperatorEntry* op) {
-    const auto known_of = [this](const Operand& operand) {
-      return known_value(operand, [this](ValueId value) -> const AbstractValue& { return known(value); });
+    const auto known_of = [this](const Argument& operand) {
+      return known_value(operand, [this](NodeId value) -> const AbstractValue& { return known(value); });
     };
     std::vector<const AbstractValue*> args;
-    for_each_input(operation, [&](ValueId value) { args.push_back(&known(value)); });
+    for_each_input(operation, [&](NodeId value) { args.push_back(&known(value)); });
     std::vector<AbstractValue> results;
     for (const auto& output : operation.outputs) results.push_back(known(output.value));
     log_.call(custom_cost(rule, op, operation, known_of, results), args, results);
@@ -93,13 +93,13 @@ class OperationSum {
     std::optional<SymInt> times;
     if (const auto argument = find_repeating_argument(target);
         argument && *argument < operation.args.size()) {
-      for_each_reference(operation.args[*argument], [&](ValueId value) {
+      for_each_reference(operation.args[*argument], [&](NodeId value) {
         const TensorInfo* info = known(value).tensor();
         if (!times && info != nullptr && !info->sizes.empty()) times = info->sizes.front();
       });
     }
     std::vector<const AbstractValue*> args;
-    for_each_input(operation, [&](ValueId value) { args.push_back(&known(value)); });
+    for_each_input(operation, [&](NodeId value) { args.push_back(&known(value)); });
     std::vector<AbstractValue> results;
     for (const auto& output : operation.outputs) results.push_back(known(output.value));
     log_.call(cost_of_runs(operation.target.text(), inside, times), args, results);

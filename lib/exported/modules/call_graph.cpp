@@ -30,7 +30,7 @@ std::optional<CallId> CallIndex::first_call(ModuleId module) const {
   return found->second;
 }
 
-CallGraph CallIndex::cut_out(CallId call, const std::function<bool(ValueId)>& is_own) const {
+CallGraph CallIndex::cut_out(CallId call, const std::function<bool(NodeId)>& is_own) const {
   // A call may continue in the subgraph of an operator; it is cut out of the graph in which it begins.
   std::vector<Place> places;
   std::vector<CallId> pending{call};
@@ -52,40 +52,40 @@ CallGraph CallIndex::cut_out(CallId call, const std::function<bool(ValueId)>& is
   if (operations.empty()) return result;
   const Graph& source = graphs_[in];
   const bool in_program = in == 0;
-  const auto own = [&](ValueId value) { return in_program && is_own(source.origin[value.index]); };
+  const auto own = [&](NodeId value) { return in_program && is_own(source.origin[value.index]); };
   const Boundary boundary = source.sizes.settle(
       operations, [&](const auto& inside) { return boundary_of(*source.graph, inside, source.uses, own); },
       [&](const Operation& operation) { return hierarchy_.is_run_by_caller_of(operation, call); });
-  std::unordered_map<std::uint32_t, ValueId> numbers;
-  const auto number = [&](ValueId value) -> ValueId {
-    const ValueId next{static_cast<std::uint32_t>(result.graph.values.size())};
+  std::unordered_map<std::uint32_t, NodeId> numbers;
+  const auto number = [&](NodeId value) -> NodeId {
+    const NodeId next{static_cast<std::uint32_t>(result.graph.values.size())};
     const auto [found, is_new] = numbers.emplace(value.index, next);
     if (is_new) {
       result.graph.values.push_back(source.graph->values[value.index]);
-      result.origin.push_back(in_program ? source.origin[value.index] : ValueId{});
+      result.origin.push_back(in_program ? source.origin[value.index] : NodeId{});
     }
     return found->second;
   };
-  for (const ValueId value : boundary.entering) result.graph.inputs.push_back({number(value), std::nullopt});
+  for (const NodeId value : boundary.entering) result.graph.inputs.push_back({number(value), std::nullopt});
   for (const auto index : operations) {
     Operation operation = source.graph->operations[index];
-    for (auto& argument : operation.args) argument = map_references<ValueId>(argument, number);
-    for (auto& [name, argument] : operation.kwargs) argument = map_references<ValueId>(argument, number);
+    for (auto& argument : operation.args) argument = map_references(argument, number);
+    for (auto& [name, argument] : operation.kwargs) argument = map_references(argument, number);
     for (auto& output : operation.outputs) output.value = number(output.value);
     result.graph.operations.push_back(std::move(operation));
   }
-  for (const ValueId value : boundary.leaving) result.graph.outputs.emplace_back(number(value));
+  for (const NodeId value : boundary.leaving) result.graph.outputs.emplace_back(number(value));
   result.graph.single_output = boundary.leaving.size() == 1;
   return result;
 }
 
-std::vector<std::vector<ValueId>> outputs_of_calls(const ProgramGraph& graph, const Hierarchy& hierarchy) {
+std::vector<std::vector<NodeId>> outputs_of_calls(const ProgramGraph& graph, const Hierarchy& hierarchy) {
   constexpr CallId kNobody = UINT32_MAX;
   const std::vector<Hierarchy::Call>& calls = hierarchy.calls();
   std::vector<CallId> maker(graph.values.size(), kNobody);
   std::vector<CallId> left(graph.values.size(), kNobody);  // the outermost call that the value has left
-  std::vector<std::vector<ValueId>> given(calls.size());
-  const auto use = [&](ValueId value, CallId user) {
+  std::vector<std::vector<NodeId>> given(calls.size());
+  const auto use = [&](NodeId value, CallId user) {
     CallId call = maker[value.index];
     if (call == kNobody) return;
     const CallId common = hierarchy.common_call(call, user);
@@ -101,13 +101,13 @@ std::vector<std::vector<ValueId>> outputs_of_calls(const ProgramGraph& graph, co
   };
   for (const Operation& operation : graph.operations) {
     if (!operation.has_stack) continue;
-    for_each_input(operation, [&](ValueId value) { use(value, operation.call); });
+    for_each_input(operation, [&](NodeId value) { use(value, operation.call); });
     for (const auto& output : operation.outputs) maker[output.value.index] = operation.call;
   }
-  for (const Operand& output : graph.outputs) {
-    for_each_reference(output, [&](ValueId value) { use(value, kRootCall); });
+  for (const Argument& output : graph.outputs) {
+    for_each_reference(output, [&](NodeId value) { use(value, kRootCall); });
   }
-  for (std::vector<ValueId>& values : given) std::ranges::sort(values);
+  for (std::vector<NodeId>& values : given) std::ranges::sort(values);
   return given;
 }
 

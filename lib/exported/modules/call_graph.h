@@ -17,7 +17,7 @@ struct CallGraph {
   ProgramGraph graph;  // its inputs enter the call, its outputs leave it
   // By value of `graph`: the value of the program's graph that it is, or that it is a changed version of;
   // invalid when the call runs in an operator's subgraph.
-  std::vector<ValueId> origin;
+  std::vector<NodeId> origin;
 };
 
 // An index of operations by module call.  It is made once for a program, so that cutting out a call takes
@@ -32,13 +32,13 @@ class CallIndex {
 
   // Returns the call as a graph of its own.  Values of the program's graph whose origin satisfies is_own() do
   // not become inputs: the module accesses them itself.
-  CallGraph cut_out(CallId call, const std::function<bool(ValueId)>& is_own) const;
+  CallGraph cut_out(CallId call, const std::function<bool(NodeId)>& is_own) const;
 
  private:
   struct Graph {
     const ProgramGraph* graph;
     std::vector<std::uint32_t> uses;  // by value
-    std::vector<ValueId> origin;      // by value
+    std::vector<NodeId> origin;       // by value
     LocalSizes sizes;
   };
   struct Place {
@@ -55,6 +55,6 @@ class CallIndex {
 };
 
 // Returns, by call, the values that it makes and that are used outside it, in order of definition.
-std::vector<std::vector<ValueId>> outputs_of_calls(const ProgramGraph& graph, const Hierarchy& hierarchy);
+std::vector<std::vector<NodeId>> outputs_of_calls(const ProgramGraph& graph, const Hierarchy& hierarchy);
 
 }  // namespace fxtrace

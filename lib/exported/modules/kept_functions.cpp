@@ -19,7 +19,7 @@ namespace {
 bool writes_own(const Operation& operation,
                 const std::unordered_map<std::uint32_t, const Operation*>& makers) {
   bool writes = false, is_own = true;
-  for_each_handed_on(operation, [&](ValueId, ValueId argument) {
+  for_each_handed_on(operation, [&](NodeId, NodeId argument) {
     writes = true;
     const auto maker = makers.find(argument.index);
     const Operator* op = maker == makers.end() ? nullptr : maker->second->target.find_operator();
@@ -30,10 +30,10 @@ bool writes_own(const Operation& operation,
 }
 
 // Returns whether the number can be computed from sizes of these tensors.
-bool follows_from(const Meta& number, const std::vector<ValueId>& tensors, const ProgramGraph& graph) {
+bool follows_from(const Meta& number, const std::vector<NodeId>& tensors, const ProgramGraph& graph) {
   const SymInt* size = number.value ? number.value->size() : nullptr;
   std::vector<SymInt> known;
-  for (const ValueId value : tensors) {
+  for (const NodeId value : tensors) {
     for (const Expression& dim : graph.values[value.index].meta.shape.value_or(std::vector<Expression>())) {
       if (dim.size() != nullptr) known.push_back(*dim.size());
     }
@@ -78,7 +78,7 @@ std::vector<StackFrame> KeptFunctions::stack_of(const Operation& operation) {
 std::vector<KeptCall> KeptFunctions::find_calls(const ProgramGraph& graph,
                                                 const std::vector<std::uint32_t>& uses,
                                                 const std::function<CallId(const Operation&)>& leaf_of,
-                                                const std::function<bool(ValueId)>& is_own) {
+                                                const std::function<bool(NodeId)>& is_own) {
   using enum RecordedFunctions::StepKind;
   const auto& operations = graph.operations;
   std::vector<RecordedFunctions::Place> places(operations.size());
@@ -109,19 +109,19 @@ std::vector<KeptCall> KeptFunctions::find_calls(const ProgramGraph& graph,
     } else {
       places[i].is_of_module = places[i].is_of_module || is_of_torch(operation.call);
     }
-    for_each_input(operation, [&](ValueId value) {
+    for_each_input(operation, [&](NodeId value) {
       if (const auto maker = makers.find(value.index); maker != makers.end())
         step.uses.push_back(maker->second);
     });
     for (const auto& output : operation.outputs) makers.emplace(output.value.index, i);
     if (step.kind != kOperation || effect_of(operation) != Effect::kWrites) continue;
     std::unordered_map<std::uint32_t, const Operation*> of_call;
-    for_each_input(operation, [&](ValueId value) {
+    for_each_input(operation, [&](NodeId value) {
       for (auto maker = makers.find(value.index); maker != makers.end();) {
         if (places[maker->second].key != places[i].key ||
             !of_call.emplace(value.index, &operations[maker->second]).second)
           break;
-        for_each_handed_on(operations[maker->second], [&](ValueId, ValueId argument) { value = argument; });
+        for_each_handed_on(operations[maker->second], [&](NodeId, NodeId argument) { value = argument; });
         maker = makers.find(value.index);
       }
     });
@@ -133,15 +133,15 @@ std::vector<KeptCall> KeptFunctions::find_calls(const ProgramGraph& graph,
     KeptCall call{found.place->function, found.place->caller, {}, {}};
     call.operations.assign(found.steps.begin(), found.steps.end());
     call.boundary = boundary_of(graph, call.operations, uses, is_own);
-    const auto meta = [&](ValueId value) -> const Meta& { return graph.values[value.index].meta; };
-    const auto gives_number = [&](ValueId value) { return is_size(meta(value)); };
+    const auto meta = [&](NodeId value) -> const Meta& { return graph.values[value.index].meta; };
+    const auto gives_number = [&](NodeId value) { return is_size(meta(value)); };
     if (std::ranges::any_of(call.boundary.leaving, gives_number)) {
       followed_.add(*found.place, {"a number that it computes is used outside of it"});
       continue;
     }
     if (call.boundary.leaving.empty()) continue;  // nobody uses it
-    const std::vector<ValueId> entering = call.boundary.entering;
-    std::erase_if(call.boundary.entering, [&](ValueId value) {
+    const std::vector<NodeId> entering = call.boundary.entering;
+    std::erase_if(call.boundary.entering, [&](NodeId value) {
       return is_size(meta(value)) && follows_from(meta(value), entering, graph);
     });
     calls.push_back(std::move(call));

@@ -33,7 +33,7 @@ class KeptFunctions {
   // is_own() whether a value is a constant of the code.  `uses` is count_uses(graph).
   std::vector<KeptCall> find_calls(const ProgramGraph& graph, const std::vector<std::uint32_t>& uses,
                                    const std::function<CallId(const Operation&)>& leaf_of,
-                                   const std::function<bool(ValueId)>& is_own);
+                                   const std::function<bool(NodeId)>& is_own);
 
   // Returns why other calls of these functions are traced into.
   std::vector<Diagnostic> followed() const { return followed_.reasons(); }

@@ -11,7 +11,7 @@ namespace fxtrace {
 
 LeafCall plain_call(const Boundary& boundary) {
   LeafCall call;
-  for (const ValueId value : boundary.entering) call.args.emplace_back(value);
+  for (const NodeId value : boundary.entering) call.args.emplace_back(value);
   for (std::size_t i = 0; i < boundary.leaving.size(); ++i) {
     std::vector<Argument> path;
     if (boundary.leaving.size() > 1) path.emplace_back(static_cast<std::int64_t>(i));
@@ -22,14 +22,14 @@ LeafCall plain_call(const Boundary& boundary) {
 }
 
 std::optional<LeafCall> recorded_call(const LeafOperations& leaf, const CallSignature& signature,
-                                      const std::function<bool(ValueId)>& is_there) {
-  const auto all_among = [](const std::vector<ValueId>& values, const std::vector<Operand>& arguments) {
+                                      const std::function<bool(NodeId)>& is_there) {
+  const auto all_among = [](const std::vector<NodeId>& values, const std::vector<Argument>& arguments) {
     std::unordered_set<std::uint32_t> known;
     for (const auto& argument : arguments) {
-      if (const auto* value = argument.get_if<ValueId>()) known.insert(value->index);
+      if (const auto* value = argument.get_if<NodeId>()) known.insert(value->index);
     }
     return std::all_of(values.begin(), values.end(),
-                       [&](ValueId value) { return known.count(value.index) != 0; });
+                       [&](NodeId value) { return known.count(value.index) != 0; });
   };
   if (!all_among(leaf.boundary.entering, signature.inputs)) return std::nullopt;
   if (!all_among(leaf.boundary.leaving, signature.outputs)) return std::nullopt;
@@ -38,7 +38,7 @@ std::optional<LeafCall> recorded_call(const LeafOperations& leaf, const CallSign
     for (const auto& output : leaf.graph.operations[index].outputs) made.insert(output.value.index);
   }
   for (const auto& input : signature.inputs) {
-    const auto* value = input.get_if<ValueId>();
+    const auto* value = input.get_if<NodeId>();
     if (value != nullptr && (made.count(value->index) != 0 || !is_there(*value))) return std::nullopt;
   }
   const auto& keys = signature.in_spec.children[1].keys;
@@ -47,18 +47,18 @@ std::optional<LeafCall> recorded_call(const LeafOperations& leaf, const CallSign
   if (!are_names) return std::nullopt;
 
   LeafCall call;
-  const Operand both = signature.in_spec.unflatten(signature.inputs);
-  const auto& parts = both.get_if<Operand::Tuple>()->items;
-  if (const auto* tuple = parts[0].get_if<Operand::Tuple>()) call.args = tuple->items;
-  for (const auto& [key, argument] : parts[1].get_if<Operand::Dict>()->items) {
+  const Argument both = signature.in_spec.unflatten(signature.inputs);
+  const auto& parts = both.get_if<Argument::Tuple>()->items;
+  if (const auto* tuple = parts[0].get_if<Argument::Tuple>()) call.args = tuple->items;
+  for (const auto& [key, argument] : parts[1].get_if<Argument::Dict>()->items) {
     call.kwargs.emplace_back(*key.get_if<std::string>(), argument);
   }
   const auto paths = signature.out_spec.paths();
   std::unordered_map<std::uint32_t, std::size_t> position;
   for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
-    if (const auto* value = signature.outputs[i].get_if<ValueId>()) position.emplace(value->index, i);
+    if (const auto* value = signature.outputs[i].get_if<NodeId>()) position.emplace(value->index, i);
   }
-  for (const ValueId value : leaf.boundary.leaving) {
+  for (const NodeId value : leaf.boundary.leaving) {
     call.results.push_back({value, paths[position.at(value.index)]});
   }
   call.handed_on = leaf.boundary.handed_on;

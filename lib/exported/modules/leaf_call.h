@@ -44,14 +44,14 @@ namespace fxtrace {
 struct CallSignature;
 
 struct LeafCall {
-  std::vector<Operand> args;
-  NamedOperands kwargs;
+  std::vector<Argument> args;
+  Kwargs kwargs;
   struct Result {
-    ValueId value;
+    NodeId value;
     std::vector<Argument> path;  // indices and keys that lead to it; empty when it is the result itself
   };
   std::vector<Result> results;
-  std::vector<std::pair<ValueId, ValueId>> handed_on;  // see Boundary
+  std::vector<std::pair<NodeId, NodeId>> handed_on;  // see Boundary
 };
 
 // The operations that a call stands for, as indices into the graph's, ascending.
@@ -68,10 +68,10 @@ LeafCall plain_call(const Boundary& boundary);
 // Returns the call as the program recorded it; nothing when these operations are not the whole call, or when
 // is_there() is false for an argument.
 std::optional<LeafCall> recorded_call(const LeafOperations& leaf, const CallSignature& signature,
-                                      const std::function<bool(ValueId)>& is_there);
+                                      const std::function<bool(NodeId)>& is_there);
 
 struct LeafNames {
-  std::function<std::string_view(ValueId)> own;  // qualified name of a tensor of the model; empty for others
+  std::function<std::string_view(NodeId)> own;  // qualified name of a tensor of the model; empty for others
   std::function<std::string_view(const Operation&)> call;  // path of the module that runs the operation
 };
 

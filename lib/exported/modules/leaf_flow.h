@@ -21,10 +21,10 @@ bool is_among(const std::array<std::string_view, N>& names, std::string_view nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-using Values = std::vector<ValueId>;
+using Values = std::vector<NodeId>;
 inline Values used_by(const Operation& operation) {
   Values used;
-  for_each_input(operation, [&](ValueId value) { used.push_back(value); });
+  for_each_input(operation, [&](NodeId value) { used.push_back(value); });
   return used;
 }
 
@@ -47,18 +47,18 @@ class Flow {
     }
     return nullptr;
   }
-  const Operation* maker(ValueId value) const {
+  const Operation* maker(NodeId value) const {
     const auto found = makers_.find(value.index);
     return found == makers_.end() ? nullptr : found->second;
   }
-  bool enters(ValueId value) const {
+  bool enters(NodeId value) const {
     const auto& entering = leaf_.boundary.entering;
     return std::find(entering.begin(), entering.end(), value) != entering.end();
   }
-  bool is_tensor(ValueId value) const { return meta(value).kind() == ValueKind::kTensor; }
-  const Meta& meta(ValueId value) const { return leaf_.graph.values[value.index].meta; }
+  bool is_tensor(NodeId value) const { return meta(value).kind() == ValueKind::kTensor; }
+  const Meta& meta(NodeId value) const { return leaf_.graph.values[value.index].meta; }
   // Returns the last part of the qualified name of a parameter or buffer ("weight"); empty for other values.
-  std::string_view own(ValueId value) const {
+  std::string_view own(NodeId value) const {
     return maker(value) == nullptr && !enters(value) ? QualifiedName(names_.own(value)).last()
                                                      : std::string_view();
   }
@@ -67,12 +67,12 @@ class Flow {
   // Follows a value back through operations on a single tensor (views, casts).  Returns the first value that
   // enters, belongs to the model, is made of several tensors, or whose operation satisfies stop().
   template <class Stop>
-  ValueId source(ValueId value, Stop&& stop) const {
+  NodeId source(NodeId value, Stop&& stop) const {
     while (const Operation* made_by = maker(value)) {
       if (stop(*made_by)) break;
-      std::optional<ValueId> only;
+      std::optional<NodeId> only;
       bool several = false;
-      for (const ValueId used : used_by(*made_by)) {
+      for (const NodeId used : used_by(*made_by)) {
         if (!is_tensor(used)) continue;
         several = several || (only && *only != used);
         only = used;
@@ -82,7 +82,7 @@ class Flow {
     }
     return value;
   }
-  ValueId source(ValueId value) const {
+  NodeId source(NodeId value) const {
     return source(value, [](const Operation&) { return false; });
   }
 
@@ -93,10 +93,10 @@ class Flow {
 };
 
 // Returns the entering value from which an operator's argument is made; nothing when there is none.
-inline std::optional<ValueId> given_value(const Flow& flow, const Operand& argument) {
-  const auto* value = argument.get_if<ValueId>();
+inline std::optional<NodeId> given_value(const Flow& flow, const Argument& argument) {
+  const auto* value = argument.get_if<NodeId>();
   if (value == nullptr) return std::nullopt;
-  const ValueId source = flow.source(*value);
+  const NodeId source = flow.source(*value);
   return flow.enters(source) ? std::optional(source) : std::nullopt;
 }
 

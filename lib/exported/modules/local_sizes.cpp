@@ -19,7 +19,7 @@ LocalSizes::LocalSizes(const ProgramGraph& graph, const ProgramGraph& said) : gr
   for (std::uint32_t i = 0; i < graph.operations.size(); ++i) {
     const Operation& operation = graph.operations[i];
     if (operation.outputs.size() != 1 || !operation.outputs[0].path.empty()) continue;
-    const ValueId value = operation.outputs[0].value;
+    const NodeId value = operation.outputs[0].value;
     if (is_size(value) && effect_of(operation) == Effect::kSymbolic) makers_.emplace(value.index, i);
   }
 }
@@ -29,14 +29,14 @@ bool is_size(const Meta& meta) {
   return kind == ValueKind::kInt || kind == ValueKind::kBool || kind == ValueKind::kFloat;
 }
 
-bool LocalSizes::is_size(ValueId value) const { return fxtrace::is_size(graph_.values[value.index].meta); }
+bool LocalSizes::is_size(NodeId value) const { return fxtrace::is_size(graph_.values[value.index].meta); }
 
-const Operation* LocalSizes::find_maker(ValueId value) const {
+const Operation* LocalSizes::find_maker(NodeId value) const {
   const auto found = makers_.find(value.index);
   return found == makers_.end() ? nullptr : &graph_.operations[found->second];
 }
 
-const Operation* LocalSizes::find_arithmetic(ValueId value) const {
+const Operation* LocalSizes::find_arithmetic(NodeId value) const {
   const Operation* maker = find_maker(value);
   return maker != nullptr && is_arithmetic(*maker) ? maker : nullptr;
 }
@@ -44,11 +44,11 @@ const Operation* LocalSizes::find_arithmetic(ValueId value) const {
 bool LocalSizes::is_arithmetic(const Operation& operation) const {
   if (operation.outputs.size() != 1 || find_maker(operation.outputs[0].value) != &operation) return false;
   bool only_sizes = true;
-  for_each_input(operation, [&](ValueId used) { only_sizes = only_sizes && is_size(used); });
+  for_each_input(operation, [&](NodeId used) { only_sizes = only_sizes && is_size(used); });
   return only_sizes;
 }
 
-const LocalSizes::Dims& LocalSizes::tensors_with(ValueId size) const {
+const LocalSizes::Dims& LocalSizes::tensors_with(NodeId size) const {
   static const Dims none;
   if (!dims_) {
     dims_.emplace();
@@ -56,7 +56,7 @@ const LocalSizes::Dims& LocalSizes::tensors_with(ValueId size) const {
       const auto& shape = said_.values[i].meta.shape;
       if (!shape) continue;
       for (std::size_t dim = 0; dim < shape->size(); ++dim) {
-        if (!(*shape)[dim].number()) (*dims_)[(*shape)[dim].text()].emplace_back(ValueId{i}, dim);
+        if (!(*shape)[dim].number()) (*dims_)[(*shape)[dim].text()].emplace_back(NodeId{i}, dim);
       }
     }
   }
@@ -69,10 +69,10 @@ const LocalSizes::Dims& LocalSizes::tensors_with(ValueId size) const {
 class LocalSizes::Side {
  public:
   // With `evaluates`, sizes that follow from the dimensions are known, else only the dimensions themselves.
-  Side(const LocalSizes& sizes, const std::vector<ValueId>& tensors, bool evaluates)
+  Side(const LocalSizes& sizes, const std::vector<NodeId>& tensors, bool evaluates)
       : sizes_(sizes), evaluates_(evaluates) {
     std::unordered_set<std::string> seen;
-    for (const ValueId tensor : tensors) {
+    for (const NodeId tensor : tensors) {
       const auto& shape = sizes.said_.values[tensor.index].meta.shape;
       if (!shape) continue;
       for (const Expression& dim : *shape) {
@@ -83,7 +83,7 @@ class LocalSizes::Side {
   }
 
   // Returns whether the shapes alone give the value.
-  bool tells(ValueId value) const {
+  bool tells(NodeId value) const {
     const auto& meta = sizes_.said_.values[value.index].meta.value;
     const SymInt* size = meta ? meta->size() : nullptr;
     return size != nullptr &&
@@ -94,19 +94,19 @@ class LocalSizes::Side {
   // Returns whether the value can be computed by arithmetic from the shapes and the values for which has()
   // holds.
   template <class Has>
-  bool computes(ValueId value, Has&& has) {
+  bool computes(NodeId value, Has&& has) {
     steps_ = 0;
     return follow(value, has);
   }
 
  private:
   template <class Has>
-  bool follow(ValueId value, Has&& has) {
+  bool follow(NodeId value, Has&& has) {
     if (has(value) || tells(value)) return true;
     const Operation* maker = sizes_.find_arithmetic(value);
     if (maker == nullptr || ++steps_ > kMaxSteps) return false;
     bool all = true;
-    for_each_input(*maker, [&](ValueId used) { all = all && follow(used, has); });
+    for_each_input(*maker, [&](NodeId used) { all = all && follow(used, has); });
     return all;
   }
 
@@ -128,7 +128,7 @@ std::vector<std::uint32_t> LocalSizes::without(const std::vector<std::uint32_t>&
              !needed.contains(output.value.index);
     });
     const bool leaves = is_unneeded || goes(operation);
-    for_each_input(operation, [&](ValueId used) { (leaves ? was_needed : needed).insert(used.index); });
+    for_each_input(operation, [&](NodeId used) { (leaves ? was_needed : needed).insert(used.index); });
     if (!leaves) left.push_back(index);
   }
   std::ranges::reverse(left);
@@ -140,12 +140,12 @@ Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const Bounda
   // The exporter may put a check of the caller's sizes among the operations of any call.
   Boundary boundary = boundary_of(operations);
   std::unordered_set<std::uint32_t> others;  // sizes that the caller gives, or that are made of such
-  for (const ValueId value : boundary.entering) {
+  for (const NodeId value : boundary.entering) {
     if (is_size(value)) others.insert(value.index);
   }
   const auto is_others = [&](const Operation& operation) {
     bool found = false;
-    for_each_input(operation, [&](ValueId used) { found = found || others.contains(used.index); });
+    for_each_input(operation, [&](NodeId used) { found = found || others.contains(used.index); });
     return found;
   };
   if (!others.empty()) {
@@ -165,7 +165,7 @@ Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const Bounda
   const std::vector<std::uint32_t> all = operations;
   settle(boundary, operations, is_run_by_caller);
   const auto sizes_in = [&](const Boundary& of) {
-    return std::ranges::count_if(of.entering, [&](ValueId value) { return is_size(value); });
+    return std::ranges::count_if(of.entering, [&](NodeId value) { return is_size(value); });
   };
   if (sizes_in(boundary) == 0) return boundary;
   // A size of an entering tensor may have been computed from the caller's sizes.
@@ -183,7 +183,7 @@ Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const Bounda
 
 void LocalSizes::settle(Boundary& boundary, std::vector<std::uint32_t>& operations,
                         const IsRunByCaller& is_run_by_caller) const {
-  const auto size = [&](ValueId value) { return is_size(value); };
+  const auto size = [&](NodeId value) { return is_size(value); };
   const bool any =
       std::ranges::any_of(boundary.entering, size) || std::ranges::any_of(boundary.leaving, size);
   if (!any) return;
@@ -193,13 +193,13 @@ void LocalSizes::settle(Boundary& boundary, std::vector<std::uint32_t>& operatio
   }
 
   Side inside(*this, boundary.entering, true);
-  const auto is_made = [&](ValueId value) { return made.contains(value.index); };
-  std::vector<ValueId> entering;
+  const auto is_made = [&](NodeId value) { return made.contains(value.index); };
+  std::vector<NodeId> entering;
   std::unordered_set<std::uint32_t> seen;
   int steps = 0;
-  std::vector<ValueId> pending(boundary.entering.rbegin(), boundary.entering.rend());
+  std::vector<NodeId> pending(boundary.entering.rbegin(), boundary.entering.rend());
   while (!pending.empty()) {
-    const ValueId value = pending.back();
+    const NodeId value = pending.back();
     pending.pop_back();
     if (is_made(value) || !seen.insert(value.index).second) continue;
     if (!is_size(value)) {
@@ -215,19 +215,19 @@ void LocalSizes::settle(Boundary& boundary, std::vector<std::uint32_t>& operatio
       continue;
     }
     operations.push_back(makers_.at(value.index));
-    std::vector<ValueId> used;
-    for_each_input(*maker, [&](ValueId input) { used.push_back(input); });
+    std::vector<NodeId> used;
+    for_each_input(*maker, [&](NodeId input) { used.push_back(input); });
     pending.insert(pending.end(), used.rbegin(), used.rend());
   }
   boundary.entering = std::move(entering);
   std::ranges::sort(operations);
 
-  std::vector<ValueId> tensors = boundary.entering;
+  std::vector<NodeId> tensors = boundary.entering;
   tensors.insert(tensors.end(), boundary.leaving.begin(), boundary.leaving.end());
   Side outside(*this, tensors, false);
-  const auto is_elsewhere = [&](ValueId value) { return !made.contains(value.index); };
+  const auto is_elsewhere = [&](NodeId value) { return !made.contains(value.index); };
   std::erase_if(boundary.leaving,
-                [&](ValueId value) { return is_size(value) && outside.computes(value, is_elsewhere); });
+                [&](NodeId value) { return is_size(value) && outside.computes(value, is_elsewhere); });
 }
 
 }  // namespace fxtrace

@@ -45,20 +45,20 @@ class LocalSizes {
   Boundary settle(std::vector<std::uint32_t>& operations, const BoundaryOf& boundary_of,
                   const IsRunByCaller& is_run_by_caller) const;
 
-  bool is_size(ValueId value) const;
+  bool is_size(NodeId value) const;
   // Returns the operation without effects that makes the size, from a tensor or from other sizes; null for
   // other values.
-  const Operation* find_maker(ValueId value) const;
+  const Operation* find_maker(NodeId value) const;
 
   // Returns the tensors that have this size as a dimension, with the dimension's position.
-  using Dims = std::vector<std::pair<ValueId, std::size_t>>;
-  const Dims& tensors_with(ValueId size) const;
+  using Dims = std::vector<std::pair<NodeId, std::size_t>>;
+  const Dims& tensors_with(NodeId size) const;
 
  private:
   class Side;
   void settle(Boundary& boundary, std::vector<std::uint32_t>& operations,
               const IsRunByCaller& is_run_by_caller) const;
-  const Operation* find_arithmetic(ValueId value) const;
+  const Operation* find_arithmetic(NodeId value) const;
   bool is_arithmetic(const Operation& operation) const;
   std::vector<std::uint32_t> without(const std::vector<std::uint32_t>& operations,
                                      const std::function<bool(const Operation&)>& goes) const;

@@ -55,7 +55,7 @@ struct Environment {
   std::vector<NodeId> nodes;        // by value: the node that has it; invalid without one
   std::vector<std::uint32_t> uses;  // by value
   OperationCosts costs;             // of leaves
-  std::vector<ValueId> origin;      // by value: see origins()
+  std::vector<NodeId> origin;       // by value: see origins()
   LocalSizes sizes;
   std::unordered_map<std::uint32_t, const LiftedInput*> lifted;
   std::unordered_map<std::uint32_t, std::string> objects;
@@ -122,7 +122,7 @@ class ModuleGraphBuilder {
       return;
     }
     base_ = *call;
-    const auto is_own = [&](ValueId origin) { return program_.find_lifted(origin) != nullptr; };
+    const auto is_own = [&](NodeId origin) { return program_.find_lifted(origin) != nullptr; };
     const auto [graph, origin] = bound_.calls().cut_out(base_, is_own);
     Environment env(graph, graph, bound_.custom_costs());
     for (std::uint32_t i = 0; i < graph.values.size(); ++i) {
@@ -188,14 +188,14 @@ class ModuleGraphBuilder {
   // --- values ---
 
   // Returns whether the value is a parameter, buffer or constant of the model, which modules access directly.
-  static bool is_models_own(const Environment& env, ValueId value) {
+  static bool is_models_own(const Environment& env, NodeId value) {
     const std::uint32_t origin = env.origin[value.index].index;
     return env.lifted.count(origin) != 0 || env.objects.count(origin) != 0;
   }
 
-  NodeId node_of(Environment& env, ValueId value) {
+  NodeId node_of(Environment& env, NodeId value) {
     if (env.nodes[value.index].valid()) return env.nodes[value.index];
-    const ValueId origin = env.origin[value.index];
+    const NodeId origin = env.origin[value.index];
     if (env.nodes[origin.index].valid()) return env.nodes[origin.index];
     const Meta& meta = env.graph.values[origin.index].meta;
     const auto object = env.objects.find(origin.index);
@@ -221,35 +221,35 @@ class ModuleGraphBuilder {
   // The answers of can_compute() in one search, by value, so that each value is examined once.
   using Found = std::unordered_map<std::uint32_t, bool>;
 
-  bool is_there(const Environment& env, ValueId value, Found& found, int depth) const {
+  bool is_there(const Environment& env, NodeId value, Found& found, int depth) const {
     return env.nodes[value.index].valid() || env.nodes[env.origin[value.index].index].valid() ||
            env.fixed.count(value.index) != 0 || is_models_own(env, value) ||
            can_compute(env, value, found, depth);
   }
-  bool can_compute(const Environment& env, ValueId value, Found& found, int depth = 0) const {
+  bool can_compute(const Environment& env, NodeId value, Found& found, int depth = 0) const {
     constexpr int kMaxDepth = 64;
     if (!env.sizes.is_size(value) || depth > kMaxDepth) return false;
     if (const auto known = found.find(value.index); known != found.end()) return known->second;
     const bool result = can_repeat(env, value, found, depth) || find_tensor(env, value) != nullptr;
     return found.emplace(value.index, result).first->second;
   }
-  bool can_repeat(const Environment& env, ValueId value, Found& found, int depth = 0) const {
+  bool can_repeat(const Environment& env, NodeId value, Found& found, int depth = 0) const {
     const Operation* maker = env.sizes.find_maker(value);
     bool all = maker != nullptr;
     if (all) {
-      for_each_input(*maker, [&](ValueId used) { all = all && is_there(env, used, found, depth + 1); });
+      for_each_input(*maker, [&](NodeId used) { all = all && is_there(env, used, found, depth + 1); });
     }
     return all;
   }
   // Returns a tensor with a node that has the size as a dimension; null without one.
-  static const std::pair<ValueId, std::size_t>* find_tensor(const Environment& env, ValueId size) {
+  static const std::pair<NodeId, std::size_t>* find_tensor(const Environment& env, NodeId size) {
     const auto& tensors = env.sizes.tensors_with(size);
     const auto found =
         std::ranges::find_if(tensors, [&](const auto& item) { return env.nodes[item.first.index].valid(); });
     return found == tensors.end() ? nullptr : &*found;
   }
   // Records nodes that compute a size outside of the leaf that has computed it.
-  NodeId compute(Environment& env, ValueId value) {
+  NodeId compute(Environment& env, NodeId value) {
     const ProgramValue& size = env.graph.values[value.index];
     NodeId& node = env.nodes[value.index];
     Found found;
@@ -276,8 +276,8 @@ class ModuleGraphBuilder {
   }
 
   // Returns the operand with values replaced by their nodes, or by their constants where they are known.
-  Argument with_nodes(Environment& env, const Operand& operand) {
-    return map_references<NodeId>(operand, [&](ValueId value) -> Argument {
+  Argument with_nodes(Environment& env, const Argument& operand) {
+    return map_references(operand, [&](NodeId value) -> Argument {
       const auto fixed = env.fixed.find(value.index);
       if (fixed != env.fixed.end()) return fixed->second;
       return node_of(env, value);
@@ -318,7 +318,7 @@ class ModuleGraphBuilder {
 
   // Returns whether the value is a constant of a function's code.  Parameters are not: a function gets them
   // as arguments.
-  static bool is_functions_own(const Environment& env, ValueId value) {
+  static bool is_functions_own(const Environment& env, NodeId value) {
     const auto lifted = env.lifted.find(env.origin[value.index].index);
     if (lifted == env.lifted.end() || !lifted->second->constant) return false;
     const std::string_view name = QualifiedName(lifted->second->target).last();
@@ -332,7 +332,7 @@ class ModuleGraphBuilder {
         const CallId outermost = leaf_of(operation.call);
         return outermost == kNoLeaf ? kRootCall : outermost;
       };
-      const auto is_own = [&](ValueId value) { return is_functions_own(env, value); };
+      const auto is_own = [&](NodeId value) { return is_functions_own(env, value); };
       env.functions = functions_->find_calls(env.graph, env.uses, leaf, is_own);
       for (std::size_t i = 0; i < env.functions.size(); ++i) {
         for (const auto index : env.functions[i].operations)
@@ -358,7 +358,7 @@ class ModuleGraphBuilder {
   std::vector<Argument> record_inputs(Environment& env) {
     std::vector<Argument> placeholders;
     for (std::size_t i = 0; i < env.graph.inputs.size(); ++i) {
-      const ValueId value = env.graph.inputs[i].value;
+      const NodeId value = env.graph.inputs[i].value;
       const ProgramValue& input = env.graph.values[value.index];
       const NodeId node = tracer_.placeholder(input_name(input.name, i), {}, input.meta);
       env.nodes[value.index] = node;
@@ -370,7 +370,7 @@ class ModuleGraphBuilder {
   }
   void record_outputs(Environment& env) {
     std::vector<Argument> outputs;
-    for (const Operand& output : env.graph.outputs) outputs.push_back(with_nodes(env, output));
+    for (const Argument& output : env.graph.outputs) outputs.push_back(with_nodes(env, output));
     const bool is_single = env.graph.single_output;
     tracer_.output(is_single ? outputs.front() : Argument(Argument::Tuple{std::move(outputs)}), {});
   }
@@ -409,8 +409,8 @@ class ModuleGraphBuilder {
     for (const ProgramSubgraph& subgraph : operation.subgraphs) record_subgraph(env, operation, subgraph);
     std::vector<NodeId> for_subgraphs;
     for (const ProgramSubgraph& subgraph : operation.subgraphs) {
-      for_each_lasting_operand(operation, subgraph.graph, [&](ValueId, const Operand& operand) {
-        const auto* value = operand.get_if<ValueId>();
+      for_each_lasting_operand(operation, subgraph.graph, [&](NodeId, const Argument& operand) {
+        const auto* value = operand.get_if<NodeId>();
         if (value != nullptr && env.nodes[value->index].valid())
           for_subgraphs.push_back(env.nodes[value->index]);
         if (value != nullptr && is_models_own(env, *value)) for_subgraphs.push_back(node_of(env, *value));
@@ -486,8 +486,8 @@ class ModuleGraphBuilder {
 
   // Notes the inputs of a subgraph that are parameters, buffers or constants of the model in every run of it.
   static void bind_inputs(const Environment& outer, const Operation& operation, Environment& subgraph) {
-    for_each_lasting_operand(operation, subgraph.graph, [&](ValueId input, const Operand& operand) {
-      const auto* value = operand.get_if<ValueId>();
+    for_each_lasting_operand(operation, subgraph.graph, [&](NodeId input, const Argument& operand) {
+      const auto* value = operand.get_if<NodeId>();
       if (value == nullptr) return;
       const auto lifted = outer.lifted.find(outer.origin[value->index].index);
       if (lifted != outer.lifted.end()) subgraph.lifted.emplace(input.index, lifted->second);
@@ -496,9 +496,9 @@ class ModuleGraphBuilder {
 
   // Tells the tracer which tensors the calls of each module return; it keeps those of the first call.
   void note_outputs(const ProgramGraph& graph) {
-    const auto note = [&](ModuleId module, const std::vector<ValueId>& values) {
+    const auto note = [&](ModuleId module, const std::vector<NodeId>& values) {
       std::vector<Meta> outputs;
-      for (const ValueId value : values) {
+      for (const NodeId value : values) {
         const Meta& meta = graph.values[value.index].meta;
         if (meta.kind() == ValueKind::kTensor) outputs.push_back(meta);
       }
@@ -506,9 +506,9 @@ class ModuleGraphBuilder {
     };
     const auto given = outputs_of_calls(graph, program_.hierarchy());
     for (CallId call = 1; call < calls_.size(); ++call) note(calls_[call].module, given[call]);
-    std::vector<ValueId> results;
+    std::vector<NodeId> results;
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-      const auto* value = graph.outputs[i].get_if<ValueId>();
+      const auto* value = graph.outputs[i].get_if<NodeId>();
       if (value != nullptr && is_result(program_.signature().outputs[i].role)) results.push_back(*value);
     }
     note(ModuleId{0}, results);
@@ -520,7 +520,7 @@ class ModuleGraphBuilder {
     std::vector<std::uint32_t> operations = all;
     go_to(calls_[leaf].parent);
     const auto reached = reached_modules(env.graph, operations, leaf);
-    const auto is_own = [&](ValueId value) { return is_leafs_own(env, value, reached); };
+    const auto is_own = [&](NodeId value) { return is_leafs_own(env, value, reached); };
     const Operation& first = env.graph.operations[all.front()];
     const Boundary boundary = env.sizes.settle(
         operations, [&](const auto& inside) { return boundary_of(env.graph, inside, env.uses, is_own); },
@@ -534,14 +534,14 @@ class ModuleGraphBuilder {
     std::optional<LeafCall> call;
     if (&env.graph == &bound_.graph()) {
       const CallSignature* signature = program_.find_signature(calls_[leaf]);
-      const auto is_known = [&](ValueId value) {
+      const auto is_known = [&](NodeId value) {
         Found found;
         return is_there(env, value, found, 0);
       };
       if (signature != nullptr) call = recorded_call(inside, *signature, is_known);
     }
     if (!call) {
-      const auto name_of_own = [&](ValueId value) -> std::string_view {
+      const auto name_of_own = [&](NodeId value) -> std::string_view {
         const auto lifted = env.lifted.find(env.origin[value.index].index);
         return lifted != env.lifted.end() ? std::string_view(lifted->second->target) : std::string_view();
       };
@@ -589,17 +589,17 @@ class ModuleGraphBuilder {
     ProgramPart part;
     for (const auto index : operations) part.nodes.push_back(name_of_node(graph, graph.operations[index]));
     std::vector<Argument> path;
-    const auto add = [&](const Operand& operand, const auto& self) -> void {
-      const auto below = [&](const Argument& key, const Operand& item) {
+    const auto add = [&](const Argument& operand, const auto& self) -> void {
+      const auto below = [&](const Argument& key, const Argument& item) {
         path.push_back(key);
         self(item, self);
         path.pop_back();
       };
-      if (const auto* value = operand.get_if<ValueId>()) {
+      if (const auto* value = operand.get_if<NodeId>()) {
         part.inputs.push_back({graph.values[value->index].name, path});
       } else if (const auto* items = items_of(operand)) {
         for (std::size_t i = 0; i < items->size(); ++i) below(static_cast<std::int64_t>(i), (*items)[i]);
-      } else if (const auto* dict = operand.get_if<Operand::Dict>()) {
+      } else if (const auto* dict = operand.get_if<Argument::Dict>()) {
         for (const auto& [key, item] : dict->items) below(constant_argument(key), item);
       }
     };
@@ -620,8 +620,8 @@ class ModuleGraphBuilder {
   static ProgramPart whole(const ProgramGraph& graph) {
     Boundary boundary;
     for (const auto& input : graph.inputs) boundary.entering.push_back(input.value);
-    for (const Operand& output : graph.outputs) {
-      if (const auto* value = output.get_if<ValueId>()) boundary.leaving.push_back(*value);
+    for (const Argument& output : graph.outputs) {
+      if (const auto* value = output.get_if<NodeId>()) boundary.leaving.push_back(*value);
     }
     std::vector<std::uint32_t> all(graph.operations.size());
     std::iota(all.begin(), all.end(), 0U);
@@ -657,7 +657,7 @@ class ModuleGraphBuilder {
 
   // Returns whether the leaf accesses the value without it being an argument: the parameters and buffers of
   // its modules, constants and objects.
-  bool is_leafs_own(const Environment& env, ValueId value, const std::vector<ModuleId>& reached) const {
+  bool is_leafs_own(const Environment& env, NodeId value, const std::vector<ModuleId>& reached) const {
     const std::uint32_t origin = env.origin[value.index].index;
     const auto lifted = env.lifted.find(origin);
     if (lifted == env.lifted.end()) return env.objects.count(origin) != 0;
@@ -714,7 +714,7 @@ class ModuleGraphBuilder {
   }
 
   // Applies --concrete and --input-names; returns whether the input is fixed, so that it has no placeholder.
-  bool fix_input(Environment& env, const InputChoice& choice, ValueId value,
+  bool fix_input(Environment& env, const InputChoice& choice, NodeId value,
                  const GraphSignature::Entry& entry) {
     const auto decision = choice.decide(entry.name);
     using Kind = InputChoice::Decision::Kind;
@@ -778,8 +778,8 @@ class ModuleGraphBuilder {
   }
 
   // Returns the inputs of the graph by qualified name or input name; nothing when there are no mutations.
-  std::unordered_map<std::string, ValueId> mutable_inputs(const GraphSignature& signature) const {
-    std::unordered_map<std::string, ValueId> found;
+  std::unordered_map<std::string, NodeId> mutable_inputs(const GraphSignature& signature) const {
+    std::unordered_map<std::string, NodeId> found;
     if (std::none_of(signature.outputs.begin(), signature.outputs.end(), is_mutation)) return found;
     const auto& inputs = bound_.graph().inputs;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -793,7 +793,7 @@ class ModuleGraphBuilder {
   // there and used nowhere else, and nothing reads the old value afterwards.
   std::unordered_set<std::size_t> absorbed_mutations(Environment& env, const std::vector<Step>& steps,
                                                      const GraphSignature& signature,
-                                                     const std::unordered_map<std::string, ValueId>& inputs) {
+                                                     const std::unordered_map<std::string, NodeId>& inputs) {
     std::unordered_set<std::size_t> absorbed;
     if (inputs.empty()) return absorbed;
     constexpr std::size_t kNever = SIZE_MAX;
@@ -803,19 +803,19 @@ class ModuleGraphBuilder {
     for (std::size_t at = 0; at < steps.size(); ++at) {
       for (const auto index : steps[at].operations) {
         const Operation& operation = env.graph.operations[index];
-        for_each_input(operation, [&](ValueId value) {
+        for_each_input(operation, [&](NodeId value) {
           last_use[value.index] = at;
           if (made_in[value.index] == at) ++uses_in_maker[value.index];
         });
         for (const auto& output : operation.outputs) made_in[output.value.index] = at;
       }
     }
-    for (const Operand& output : env.graph.outputs) {
-      for_each_reference(output, [&](ValueId value) { last_use[value.index] = kNever; });
+    for (const Argument& output : env.graph.outputs) {
+      for_each_reference(output, [&](NodeId value) { last_use[value.index] = kNever; });
     }
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
       const auto& entry = signature.outputs[i];
-      const auto* value = env.graph.outputs[i].get_if<ValueId>();
+      const auto* value = env.graph.outputs[i].get_if<NodeId>();
       const auto changed = entry.target ? inputs.find(*entry.target) : inputs.end();
       if (entry.role != SignatureRole::kBufferMutation || value == nullptr || changed == inputs.end())
         continue;
@@ -830,7 +830,7 @@ class ModuleGraphBuilder {
   }
 
   void record_mutations(Environment& env, const GraphSignature& signature,
-                        const std::unordered_map<std::string, ValueId>& inputs,
+                        const std::unordered_map<std::string, NodeId>& inputs,
                         const std::unordered_set<std::size_t>& absorbed) {
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
       const auto& entry = signature.outputs[i];
@@ -851,9 +851,9 @@ class ModuleGraphBuilder {
     Meta meta;
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
       if (!is_result(signature.outputs[i].role)) continue;
-      const Operand& output = env.graph.outputs[i];
+      const Argument& output = env.graph.outputs[i];
       leaves.push_back(with_nodes(env, output));
-      const auto* value = output.get_if<ValueId>();
+      const auto* value = output.get_if<NodeId>();
       if (value != nullptr && spec && spec->kind == TreeSpec::Kind::kLeaf)
         meta = env.graph.values[value->index].meta;
     }
@@ -863,12 +863,12 @@ class ModuleGraphBuilder {
 
   void finish(Environment& env, GraphSignature& signature) {
     for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
-      const ValueId value = env.graph.inputs[i].value;
+      const NodeId value = env.graph.inputs[i].value;
       const auto own = env.own_nodes.find(value.index);
       signature.inputs[i].node = own != env.own_nodes.end() ? own->second : env.nodes[value.index];
     }
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
-      const auto* value = env.graph.outputs[i].get_if<ValueId>();
+      const auto* value = env.graph.outputs[i].get_if<NodeId>();
       if (value == nullptr) continue;
       signature.outputs[i].node = env.nodes[value->index];
       const auto fixed = env.fixed.find(value->index);
@@ -891,7 +891,7 @@ class ModuleGraphBuilder {
       GraphSignature::Entry entry;
       entry.name = argument.name;
       entry.path = {argument.name};
-      entry.value = argument.spec->unflatten<NodeId>({});
+      entry.value = argument.spec->unflatten({});
       signature.inputs.insert(place, std::move(entry));
     }
   }

@@ -9,13 +9,13 @@ namespace {
 
 // Adds the states as the module takes them, which is a tuple for an LSTM.  Returns false when only some of
 // them are given.
-bool add_states(const Flow& flow, const Operand& states, LeafCall& call) {
-  const auto* list = states.get_if<Operand::List>();
+bool add_states(const Flow& flow, const Argument& states, LeafCall& call) {
+  const auto* list = states.get_if<Argument::List>();
   if (list == nullptr) {
     if (const auto state = given_value(flow, states)) call.args.emplace_back(*state);
     return true;
   }
-  Operand::Tuple tuple;
+  Argument::Tuple tuple;
   for (const auto& item : list->items) {
     if (const auto state = given_value(flow, item)) tuple.items.emplace_back(*state);
   }
@@ -47,9 +47,8 @@ std::optional<LeafCall> fused_call(const LeafOperations& leaf, const Flow& flow,
     if (module != "LSTM" || index == 0) return {index};
     return {1, index - 1};
   };
-  for (const ValueId value : leaf.boundary.leaving) {
-    const ValueId source =
-        flow.source(value, [&](const Operation& made_by) { return &made_by == operation; });
+  for (const NodeId value : leaf.boundary.leaving) {
+    const NodeId source = flow.source(value, [&](const Operation& made_by) { return &made_by == operation; });
     const auto output =
         std::find_if(operation->outputs.begin(), operation->outputs.end(),
                      [&](const Operation::Output& candidate) { return candidate.value == source; });
@@ -86,7 +85,7 @@ const Decomposed* find_decomposed(std::string_view module) {
   return found == kinds.end() ? nullptr : &*found;
 }
 
-std::optional<Expression> size_of(const Flow& flow, ValueId value, std::size_t dim) {
+std::optional<Expression> size_of(const Flow& flow, NodeId value, std::size_t dim) {
   const auto& shape = flow.meta(value).shape;
   if (!shape || dim >= shape->size()) return std::nullopt;
   return (*shape)[dim];
@@ -104,7 +103,7 @@ class DecomposedCall {
     LeafCall call;
     call.args.emplace_back(*input_);
     if (!add_states(call)) return std::nullopt;
-    for (const ValueId value : leaf_.boundary.leaving) {
+    for (const NodeId value : leaf_.boundary.leaving) {
       auto path = path_of(value);
       if (!path || (path->empty() && !call.results.empty())) return std::nullopt;  // a cell gives one tensor
       call.results.push_back({value, std::move(*path)});
@@ -118,8 +117,8 @@ class DecomposedCall {
   void look_at(const Operation& operation) {
     const Values used = used_by(operation);
     if (used.size() < 2) return;
-    for (const ValueId weight : used) {
-      const ValueId own = flow_.source(weight);
+    for (const NodeId weight : used) {
+      const NodeId own = flow_.source(weight);
       const std::string_view name = flow_.own(own);
       const bool is_recurrent = name.starts_with("weight_hh");
       if (!is_recurrent && !name.starts_with("weight_ih")) continue;
@@ -129,8 +128,8 @@ class DecomposedCall {
         const auto size = size_of(flow_, own, 1);
         hidden_size_ = size ? size->number() : std::nullopt;
       }
-      for (const ValueId other : used) {
-        const ValueId source = flow_.source(other);
+      for (const NodeId other : used) {
+        const NodeId source = flow_.source(other);
         if (!flow_.enters(source)) continue;
         auto& found = is_recurrent ? hidden_ : input_;
         if (!found) found = source;
@@ -140,8 +139,8 @@ class DecomposedCall {
 
   // Adds the states to the call; returns false when other values enter.
   bool add_states(LeafCall& call) const {
-    std::optional<ValueId> cell;
-    for (const ValueId value : leaf_.boundary.entering) {
+    std::optional<NodeId> cell;
+    for (const NodeId value : leaf_.boundary.entering) {
       if (value == *input_ || value == hidden_) continue;
       if (cell || !flow_.is_tensor(value)) return false;
       cell = value;
@@ -149,14 +148,14 @@ class DecomposedCall {
     if (cell && !(kind_.has_cell_state && hidden_)) return false;
     if (!hidden_) return true;
     if (kind_.has_cell_state) {
-      call.args.emplace_back(Operand::Tuple{{*hidden_, cell.value_or(*hidden_)}});
+      call.args.emplace_back(Argument::Tuple{{*hidden_, cell.value_or(*hidden_)}});
     } else {
       call.args.emplace_back(*hidden_);
     }
     return true;
   }
 
-  std::optional<std::vector<Argument>> path_of(ValueId value) const {
+  std::optional<std::vector<Argument>> path_of(NodeId value) const {
     const auto is_state = kind_.is_one_step ? std::optional(true) : is_last_state(value);
     if (!is_state) return std::nullopt;
     if (!*is_state) return kind_.results.sequence;
@@ -171,7 +170,7 @@ class DecomposedCall {
 
   // Returns whether the value is the last states, which has an element for each layer and direction, or the
   // sequence, which has one for each step; nothing when that cannot be told.
-  std::optional<bool> is_last_state(ValueId value) const {
+  std::optional<bool> is_last_state(NodeId value) const {
     const auto rank = flow_.meta(value).shape ? flow_.meta(value).shape->size() : 0;
     const auto first = size_of(flow_, value, 0), features = size_of(flow_, value, rank - 1);
     if (rank < 2 || rank > 3 || !first || !features || !hidden_size_) return std::nullopt;
@@ -179,7 +178,7 @@ class DecomposedCall {
     const auto steps = static_cast<std::int64_t>(products_) / layers;
     const bool two_ways = std::any_of(recurrent_weights_.begin(), recurrent_weights_.end(),
                                       [](std::string_view name) { return name.ends_with("_reverse"); });
-    const auto places = [&](ValueId of) { return std::pair(size_of(flow_, of, 0), size_of(flow_, of, 1)); };
+    const auto places = [&](NodeId of) { return std::pair(size_of(flow_, of, 0), size_of(flow_, of, 1)); };
     const bool like_input = rank == 2 ? *first == Expression(steps) : places(value) == places(*input_);
     const bool like_sequence = like_input && *features == Expression(*hidden_size_ * (two_ways ? 2 : 1));
     const bool like_state = *first == Expression(layers) && *features == Expression(*hidden_size_);
@@ -191,7 +190,7 @@ class DecomposedCall {
   }
 
   // Returns the same by what is concatenated: steps of one layer, or layers.
-  std::optional<bool> by_order(ValueId value) const {
+  std::optional<bool> by_order(NodeId value) const {
     const auto is_join = [](const Operation& made_by) {
       return is_among(kJoins, made_by.target.aten_name());
     };
@@ -205,13 +204,13 @@ class DecomposedCall {
   }
 
   // Returns the name of the recurrent weight in the last product on the way to the value.
-  std::string_view nearest_weight(ValueId value) const {
-    std::vector<ValueId> pending{value};
+  std::string_view nearest_weight(NodeId value) const {
+    std::vector<NodeId> pending{value};
     std::set<std::uint32_t> seen;
     for (std::size_t i = 0; i < pending.size(); ++i) {
       const Operation* made_by = flow_.maker(pending[i]);
       if (made_by == nullptr || !seen.insert(pending[i].index).second) continue;
-      for (const ValueId used : used_by(*made_by)) {
+      for (const NodeId used : used_by(*made_by)) {
         const std::string_view name = flow_.own(flow_.source(used));
         if (name.starts_with("weight_hh")) return name;
         pending.push_back(used);
@@ -221,7 +220,7 @@ class DecomposedCall {
   }
 
   // Follows the value back through views, and to the last element of a concatenation.
-  ValueId last_element(ValueId value) const {
+  NodeId last_element(NodeId value) const {
     while (true) {
       const auto stop = [](const Operation& made_by) {
         constexpr std::array<std::string_view, 3> kSteps{"mul", "add", "tanh"};
@@ -240,7 +239,7 @@ class DecomposedCall {
   const LeafOperations& leaf_;
   const Flow& flow_;
   const Decomposed& kind_;
-  std::optional<ValueId> input_, hidden_;
+  std::optional<NodeId> input_, hidden_;
   std::set<std::string_view> recurrent_weights_;
   std::size_t products_ = 0;  // number of products with recurrent weights
   std::optional<std::int64_t> hidden_size_;

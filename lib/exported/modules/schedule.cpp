@@ -70,7 +70,7 @@ class Scheduler {
     bool found = false;
     for (const auto index : step.operations) {
       for_each_input(graph_.operations[index],
-                     [&](ValueId value) { found = found || mark_[value.index] == mark; });
+                     [&](NodeId value) { found = found || mark_[value.index] == mark; });
     }
     return found;
   }

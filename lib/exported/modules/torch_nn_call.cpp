@@ -96,9 +96,9 @@ bool is_causal(const Flow& flow) {
   bool causal = flow.find_operation("logical_not") != nullptr && flow.find_operation("arange") != nullptr;
   flow.for_each_operation([&](const Operation& operation) {
     if (operation.target.aten_name() != "scaled_dot_product_attention") return;
-    causal = causal || (operation.args.size() > kPosition && operation.args[kPosition] == Operand(true));
+    causal = causal || (operation.args.size() > kPosition && operation.args[kPosition] == Argument(true));
     for (const auto& [name, value] : operation.kwargs) {
-      causal = causal || (name == "is_causal" && value == Operand(true));
+      causal = causal || (name == "is_causal" && value == Argument(true));
     }
   });
   return causal;
@@ -106,7 +106,7 @@ bool is_causal(const Flow& flow) {
 
 // A value that is made of one mask alone, and where it meets the scores.
 struct Mask {
-  ValueId value;
+  NodeId value;
   bool is_padding;        // it is expanded over the heads first
   std::string_view call;  // path of the module that uses it
 };
@@ -115,12 +115,12 @@ class Masks {
  public:
   Masks(const Flow& flow, const Values& masks) {
     std::unordered_map<std::uint32_t, Mask> made_of;  // by value
-    for (const ValueId value : masks) made_of.emplace(value.index, Mask{value, false, {}});
+    for (const NodeId value : masks) made_of.emplace(value.index, Mask{value, false, {}});
     flow.for_each_operation([&](const Operation& operation) {
       std::optional<Mask> only;
       bool others = false;
       const Values used = used_by(operation);
-      for (const ValueId value : used) {
+      for (const NodeId value : used) {
         if (!flow.is_tensor(value)) continue;
         const auto mask = made_of.find(value.index);
         const Operation* made_by = flow.maker(value);
@@ -141,7 +141,7 @@ class Masks {
         for (const auto& output : operation.outputs) made_of.insert_or_assign(output.value.index, *only);
         return;
       }
-      for (const ValueId value : used) {
+      for (const NodeId value : used) {
         const auto mask = made_of.find(value.index);
         if (mask == made_of.end()) continue;
         Mask use = mask->second;
@@ -158,8 +158,8 @@ class Masks {
 };
 
 // Returns a mask that never meets the scores, as a causal mask is only a hint.
-std::optional<ValueId> unused_mask(const Masks& found, const Values& masks) {
-  for (const ValueId mask : masks) {
+std::optional<NodeId> unused_mask(const Masks& found, const Values& masks) {
+  for (const NodeId mask : masks) {
     const auto& uses = found.uses();
     const bool is_used =
         std::any_of(uses.begin(), uses.end(), [&](const Mask& use) { return use.value == mask; });
@@ -169,8 +169,8 @@ std::optional<ValueId> unused_mask(const Masks& found, const Values& masks) {
 }
 
 std::optional<LeafCall> attention_call(const LeafOperations& leaf, const Flow& flow) {
-  std::array<std::optional<ValueId>, 3> inputs;  // query, key, value
-  const auto meet = [&](std::string_view weight, std::size_t part, std::size_t parts, ValueId input) {
+  std::array<std::optional<NodeId>, 3> inputs;  // query, key, value
+  const auto meet = [&](std::string_view weight, std::size_t part, std::size_t parts, NodeId input) {
     const auto set = [&](std::size_t i) {
       if (!inputs[i]) inputs[i] = input;
     };
@@ -184,11 +184,11 @@ std::optional<LeafCall> attention_call(const LeafOperations& leaf, const Flow& f
   flow.for_each_operation([&](const Operation& operation) {
     const Values used = used_by(operation);
     if (used.size() < 2) return;
-    for (const ValueId weight : used) {
+    for (const NodeId weight : used) {
       // in_proj_weight may be cut in two (query; key and value) or three.
       std::size_t part = 0;
       std::size_t parts = 1;
-      const ValueId cut =
+      const NodeId cut =
           flow.source(weight, [](const Operation& made_by) { return made_by.outputs.size() > 1; });
       const Operation* cutting = flow.maker(cut);
       if (cutting != nullptr && cutting->outputs.size() > 1) {
@@ -199,8 +199,8 @@ std::optional<LeafCall> attention_call(const LeafOperations& leaf, const Flow& f
       }
       const std::string_view name = flow.own(flow.source(cut));
       if (name.empty()) continue;
-      for (const ValueId input : used) {
-        const ValueId source = flow.source(input);
+      for (const NodeId input : used) {
+        const NodeId source = flow.source(input);
         if (flow.enters(source)) meet(name, part, parts, source);
       }
     }
@@ -210,13 +210,13 @@ std::optional<LeafCall> attention_call(const LeafOperations& leaf, const Flow& f
   LeafCall call;
   Values masks;
   for (const auto& input : inputs) call.args.emplace_back(*input);
-  for (const ValueId value : leaf.boundary.entering) {
+  for (const NodeId value : leaf.boundary.entering) {
     const bool is_input = std::find(inputs.begin(), inputs.end(), value) != inputs.end();
     if (!is_input && flow.is_tensor(value)) masks.push_back(value);
   }
   const Masks found(flow, masks);
-  std::optional<ValueId> padding;
-  std::optional<ValueId> attention;
+  std::optional<NodeId> padding;
+  std::optional<NodeId> attention;
   for (const Mask& use : found.uses()) (use.is_padding ? padding : attention) = use.value;
   const bool causal = is_causal(flow);
   if (causal && !attention && masks.size() == (padding ? 2 : 1)) attention = unused_mask(found, masks);
@@ -227,11 +227,11 @@ std::optional<LeafCall> attention_call(const LeafOperations& leaf, const Flow& f
   if (!needs_weights) call.kwargs.emplace_back("need_weights", false);
   if (attention) call.kwargs.emplace_back("attn_mask", *attention);
 
-  for (const ValueId value : leaf.boundary.leaving) {
+  for (const NodeId value : leaf.boundary.leaving) {
     const auto is_softmax = [](const Operation& made_by) {
       return is_among(kSoftmaxOperators, made_by.target.aten_name());
     };
-    const ValueId source = flow.source(value, is_softmax);
+    const NodeId source = flow.source(value, is_softmax);
     const Operation* made_by = flow.maker(source);
     const bool is_weights = made_by != nullptr && is_softmax(*made_by);
     call.results.push_back({value, {is_weights ? 1 : 0}});
@@ -261,14 +261,14 @@ constexpr std::array<TransformerModule, 5> kTransformers{
 
 // Returns whether an entering value is an operand together with a parameter of the module, as a mask never
 // is.
-bool is_data(const Flow& flow, ValueId value) {
+bool is_data(const Flow& flow, NodeId value) {
   bool data = false;
   flow.for_each_operation([&](const Operation& operation) {
     const Values used = used_by(operation);
     const bool has_weight = std::any_of(used.begin(), used.end(),
-                                        [&](ValueId other) { return !flow.own(flow.source(other)).empty(); });
+                                        [&](NodeId other) { return !flow.own(flow.source(other)).empty(); });
     const bool has_value =
-        std::any_of(used.begin(), used.end(), [&](ValueId other) { return flow.source(other) == value; });
+        std::any_of(used.begin(), used.end(), [&](NodeId other) { return flow.source(other) == value; });
     data = data || (has_weight && has_value);
   });
   return data;
@@ -278,7 +278,7 @@ std::optional<LeafCall> transformer_call(const LeafOperations& leaf, const Flow&
                                          const TransformerModule& kind) {
   LeafCall call;
   Values masks;
-  for (const ValueId value : leaf.boundary.entering) {
+  for (const NodeId value : leaf.boundary.entering) {
     if (!flow.is_tensor(value)) continue;
     if (is_data(flow, value)) {
       call.args.emplace_back(value);
@@ -300,7 +300,7 @@ std::optional<LeafCall> transformer_call(const LeafOperations& leaf, const Flow&
                                     [&](const auto& item) { return item.first == name; });
     if (known == call.kwargs.end()) {
       call.kwargs.emplace_back(std::move(name), use.value);
-    } else if (known->second != Operand(use.value)) {
+    } else if (known->second != Argument(use.value)) {
       return std::nullopt;
     }
   }
@@ -309,9 +309,9 @@ std::optional<LeafCall> transformer_call(const LeafOperations& leaf, const Flow&
     if (hint) call.kwargs.emplace_back(kind.memory.empty() ? kind.mask : "tgt_mask", *hint);
     call.kwargs.emplace_back(kind.memory.empty() ? "is_causal" : "tgt_is_causal", true);
   }
-  for (const ValueId mask : masks) {
+  for (const NodeId mask : masks) {
     const bool is_used = std::any_of(call.kwargs.begin(), call.kwargs.end(),
-                                     [&](const auto& item) { return item.second == Operand(mask); });
+                                     [&](const auto& item) { return item.second == Argument(mask); });
     if (!is_used) return std::nullopt;
   }
   if (leaf.boundary.leaving.size() != 1) return std::nullopt;
@@ -341,7 +341,7 @@ std::optional<LeafCall> embedding_bag_call(const LeafOperations& leaf, const Flo
   LeafCall call = plain_call(leaf.boundary);
   const auto input = given_value(flow, operation->args[1]);
   if (!input || call.results.size() != 1) return std::nullopt;
-  call.args = {Operand(*input)};
+  call.args = {Argument(*input)};
   const auto offsets = given_value(flow, operation->args[kOffsets]);
   if (offsets) call.args.emplace_back(*offsets);
   if (operation->args.size() > kWeights) {
@@ -371,9 +371,9 @@ std::optional<LeafCall> torch_nn_call(const LeafOperations& leaf, std::string_vi
   std::optional<LeafCall> call = call_of(leaf, Flow(leaf, names), module);
   if (!call) return std::nullopt;
   Values taken;
-  for_each_input(*call, [&](ValueId value) { taken.push_back(value); });
+  for_each_input(*call, [&](NodeId value) { taken.push_back(value); });
   const bool takes_all = std::ranges::all_of(
-      leaf.boundary.entering, [&](ValueId value) { return std::ranges::find(taken, value) != taken.end(); });
+      leaf.boundary.entering, [&](NodeId value) { return std::ranges::find(taken, value) != taken.end(); });
   return takes_all ? call : std::nullopt;
 }
 

@@ -116,18 +116,18 @@ bool lists_all_parameters(const GraphSignature& signature,
 
 // Tells the hierarchy which calls use which tensors; `names` are those of values that are tensors of the
 // model.
-void note_uses(const ProgramGraph& graph, const std::map<ValueId, std::string_view>& names,
+void note_uses(const ProgramGraph& graph, const std::map<NodeId, std::string_view>& names,
                Hierarchy& hierarchy) {
   for (const Operation& operation : graph.operations) {
-    for_each_input(operation, [&](ValueId value) {
+    for_each_input(operation, [&](NodeId value) {
       const auto tensor = names.find(value);
       if (tensor != names.end() && operation.subgraphs.empty())
         hierarchy.note_use(operation.call, tensor->second);
     });
     for (const ProgramSubgraph& body : operation.subgraphs) {
-      std::map<ValueId, std::string_view> inner;
-      for_each_lasting_operand(operation, body.graph, [&](ValueId input, const Operand& operand) {
-        const auto* value = operand.get_if<ValueId>();
+      std::map<NodeId, std::string_view> inner;
+      for_each_lasting_operand(operation, body.graph, [&](NodeId input, const Argument& operand) {
+        const auto* value = operand.get_if<NodeId>();
         const auto tensor = value == nullptr ? names.end() : names.find(*value);
         if (tensor != names.end()) inner.emplace(input, tensor->second);
       });
@@ -167,7 +167,7 @@ ExportedProgram::ExportedProgram(const FileInfo& info, const std::optional<std::
     if (!comparison) comparison.emplace(graph_, hierarchy_);
     return comparison->may_be_one_module(a, b);
   };
-  std::map<ValueId, std::string_view> tensor_values;
+  std::map<NodeId, std::string_view> tensor_values;
   for (std::size_t i = 0; i < signature_.inputs.size(); ++i) {
     if (const auto& target = signature_.inputs[i].target)
       tensor_values.emplace(graph_.inputs[i].value, *target);
@@ -276,7 +276,7 @@ void ExportedProgram::read_signature(const JsonValue& signature) {
 }
 
 void ExportedProgram::read_call_signatures(const JsonValue& module_calls) {
-  std::unordered_map<std::string_view, ValueId> by_name;
+  std::unordered_map<std::string_view, NodeId> by_name;
   for (const JsonValue entry : module_calls.items()) {
     const auto signature = entry.find("signature");
     if (!signature) continue;
@@ -287,10 +287,10 @@ void ExportedProgram::read_call_signatures(const JsonValue& module_calls) {
     }
     if (by_name.empty()) {
       for (std::uint32_t i = 0; i < graph_.values.size(); ++i)
-        by_name.emplace(graph_.values[i].name, ValueId{i});
+        by_name.emplace(graph_.values[i].name, NodeId{i});
     }
     CallSignature call;
-    const auto read = [&](const char* key, std::vector<Operand>& to) {
+    const auto read = [&](const char* key, std::vector<Argument>& to) {
       bool complete = true;
       for (const JsonValue argument : signature->at(key).items()) {
         const auto name = value_name(argument);
@@ -504,7 +504,7 @@ std::string ExportedProgram::method_to_trace(const std::string& asked) const {
   throw usage_error("no method '" + asked + "': an exported program has only forward");
 }
 
-const LiftedInput* ExportedProgram::find_lifted(ValueId value) const {
+const LiftedInput* ExportedProgram::find_lifted(NodeId value) const {
   const auto found = lifted_.find(value.index);
   return found == lifted_.end() ? nullptr : &found->second;
 }

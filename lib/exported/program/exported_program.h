@@ -30,7 +30,7 @@ struct LiftedInput {
 
 // The signature of a module call, which a program keeps for torch.export's preserve_module_call_signature.
 struct CallSignature {
-  std::vector<Operand> inputs, outputs;
+  std::vector<Argument> inputs, outputs;
   TreeSpec in_spec, out_spec;  // in_spec: positional and keyword arguments
 };
 
@@ -59,7 +59,7 @@ class ExportedProgram : public Program {
   JsonValue json() const { return document_->root(); }
   const std::string& name() const { return model_; }  // the program's name in the archive
   // Returns the lifted input of a value of graph(); null for other values.
-  const LiftedInput* find_lifted(ValueId value) const;
+  const LiftedInput* find_lifted(NodeId value) const;
   const CallSignature* find_signature(const Hierarchy::Call& call) const;
   const GraphSignature& signature() const { return signature_; }
   // Returns the names of forward's positional parameters, when the file has them.

@@ -126,15 +126,15 @@ class Reading {
     by_name_.reserve(std::min(inputs + nodes, kMost));
   }
 
-  ValueId define(std::string_view name, const JsonValue& place) {
-    const ValueId value{static_cast<std::uint32_t>(graph_.values.size())};
+  NodeId define(std::string_view name, const JsonValue& place) {
+    const NodeId value{static_cast<std::uint32_t>(graph_.values.size())};
     if (!name.empty() && !by_name_.emplace(name, value).second)
       place.fail(quoted(name) + " is defined twice");
     graph_.values.push_back({std::string(name), {}, {}});
     return value;
   }
 
-  ValueId use(std::string_view name, const JsonValue& place) const {
+  NodeId use(std::string_view name, const JsonValue& place) const {
     const auto found = by_name_.find(name);
     if (found == by_name_.end()) place.fail(quoted(name) + " is used before it is defined");
     return found->second;
@@ -152,28 +152,28 @@ class Reading {
 
   // --- tokens ---
 
-  bool is_token(const Operand& operand) const {
-    const auto* value = operand.get_if<ValueId>();
+  bool is_token(const Argument& operand) const {
+    const auto* value = operand.get_if<NodeId>();
     return value != nullptr && tokens_.contains(*value);
   }
 
   // Removes inputs and outputs that are tokens.
   void drop_tokens(const JsonValue& graph) {
     std::erase_if(graph_.inputs, [&](const auto& input) { return tokens_.contains(input.value); });
-    std::erase_if(graph_.outputs, [&](const Operand& output) { return is_token(output); });
-    const auto check = [&](ValueId value) {
+    std::erase_if(graph_.outputs, [&](const Argument& output) { return is_token(output); });
+    const auto check = [&](NodeId value) {
       if (tokens_.contains(value))
         graph.fail(quoted(graph_.values[value.index].name) + " is an effect token but is used as a value");
     };
     for (const Operation& operation : graph_.operations) for_each_input(operation, check);
-    for (const Operand& output : graph_.outputs) for_each_reference(output, check);
+    for (const Argument& output : graph_.outputs) for_each_reference(output, check);
   }
 
   // Turns with_effects(token, operator, ...) into a call of the operator.  `results` is the number of
   // results: the token and those of the operator, which may be None.
   void call_directly(const JsonValue& node, std::size_t results, Operation& operation) {
     auto& args = operation.args;
-    const auto* token = args.empty() ? nullptr : args[0].get_if<ValueId>();
+    const auto* token = args.empty() ? nullptr : args[0].get_if<NodeId>();
     const auto* called = args.size() < 2 ? nullptr : args[1].get_if<argument::Function>();
     if (token == nullptr || called == nullptr || called->name.empty())
       node.fail("with_effects has no token or no operator among its arguments");
@@ -204,15 +204,15 @@ class Reading {
   // Removes the token from an invoke_subgraph whose subgraph had a token as its first input and output.
   void call_without_token(Operation& operation) {
     const auto token =
-        std::ranges::find_if(operation.args, [](const Operand& argument) { return argument.is<ValueId>(); });
+        std::ranges::find_if(operation.args, [](const Argument& argument) { return argument.is<NodeId>(); });
     if (token == operation.args.end()) return;
-    tokens_.insert(*token->get_if<ValueId>());
+    tokens_.insert(*token->get_if<NodeId>());
     operation.args.erase(token);
     drop_first_result(operation);
   }
 
   // Returns the operand of a symbolic argument: an integer, number or boolean, or the value that holds one.
-  Operand symbolic(const JsonValue& argument) const {
+  Argument symbolic(const JsonValue& argument) const {
     const auto [kind, value] = argument.alternative();
     if (kind == "as_name") return use(value.string(), value);
     if (kind == "as_int") return value.integer();
@@ -222,27 +222,29 @@ class Reading {
   }
 
   template <class F>
-  Operand list(const JsonValue& items, F&& read) {
-    Operand::List result;
+  Argument list(const JsonValue& items, F&& read) {
+    Argument::List result;
     for (const JsonValue item : items.items()) result.items.push_back(read(item));
     return result;
   }
 
   // Reads an argument.  `operation` gets the subgraphs in it; it is null for a graph's outputs, which have
   // none.
-  Operand read_argument(const JsonValue& argument, Operation* operation, int depth = 0) {
+  Argument read_argument(const JsonValue& argument, Operation* operation, int depth = 0) {
     if (depth > kMaxArguments) argument.fail("arguments are nested too deeply");
     const auto [kind, value] = argument.alternative();
-    const auto tensor = [&](const JsonValue& item) -> Operand { return use(item.at("name").string(), item); };
+    const auto tensor = [&](const JsonValue& item) -> Argument {
+      return use(item.at("name").string(), item);
+    };
     if (kind == "as_tensor" || kind == "as_token") return tensor(value);
     if (kind == "as_tensors") return list(value, tensor);
     if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return symbolic(value);
     if (kind == "as_sym_ints" || kind == "as_sym_floats" || kind == "as_sym_bools") {
       return list(value, [&](const JsonValue& item) { return symbolic(item); });
     }
-    const auto optional_tensor = [&](const JsonValue& item) -> Operand {
+    const auto optional_tensor = [&](const JsonValue& item) -> Argument {
       const auto [item_kind, inner] = item.alternative();
-      if (item_kind == "as_none") return Operand::None{};
+      if (item_kind == "as_none") return Argument::None{};
       return tensor(inner);
     };
     if (kind == "as_optional_tensor") return optional_tensor(value);
@@ -253,7 +255,7 @@ class Reading {
     if (kind == "as_custom_obj") return custom_object(value);
     if (kind == "as_graph" && operation != nullptr) return subgraph(value, *operation);
     if (kind == "as_string_to_argument") {
-      Operand::Dict dict;
+      Argument::Dict dict;
       for (const JsonValue field : value.fields())
         dict.items.push_back({std::string(field.key()), read_argument(field, operation, depth + 1)});
       return dict;
@@ -261,11 +263,11 @@ class Reading {
     return read_constant(argument);
   }
 
-  Operand custom_object(const JsonValue& object) {
+  Argument custom_object(const JsonValue& object) {
     const std::string_view name = object.at("name").string();
     const auto found = by_name_.find(name);
     if (found != by_name_.end()) return found->second;
-    const ValueId value{static_cast<std::uint32_t>(graph_.values.size())};
+    const NodeId value{static_cast<std::uint32_t>(graph_.values.size())};
     by_name_.emplace(name, value);
     graph_.values.push_back({std::string(name), {}, {}});
     // The type of an object that is only an argument is in no table of the graph.
@@ -275,7 +277,7 @@ class Reading {
     return value;
   }
 
-  Operand subgraph(const JsonValue& value, Operation& operation) {
+  Argument subgraph(const JsonValue& value, Operation& operation) {
     if (depth_ == kMaxSubgraphs) {
       value.fail("subgraphs of operators are nested more than " + std::to_string(kMaxSubgraphs) + " deep");
     }
@@ -287,7 +289,7 @@ class Reading {
                    " passes none");
       operation.has_effect = true;
     }
-    Operand argument = Operand::GraphRef{subgraph.name};
+    Argument argument = Argument::GraphRef{subgraph.name};
     operation.subgraphs.push_back(std::move(subgraph));
     return argument;
   }
@@ -326,7 +328,7 @@ class Reading {
   }
 
   void read_operand(const JsonValue& input, Operation& operation) {
-    Operand argument = read_argument(input.at("arg"), &operation);
+    Argument argument = read_argument(input.at("arg"), &operation);
     const auto name_field = input.find("name");
     const std::string_view name = name_field ? name_field->string() : std::string_view();
     const auto kind = input.find("kind");
@@ -509,7 +511,7 @@ class Reading {
     if (!tensors) return;
     struct Candidate {
       std::size_t operation;
-      ValueId argument, result;
+      NodeId argument, result;
     };
     std::vector<Candidate> candidates;
     std::unordered_map<std::string_view, std::optional<JsonValue>> metas;
@@ -547,8 +549,8 @@ class Reading {
   Hierarchy& hierarchy_;
   int depth_;  // the number of subgraphs around this graph
   ProgramGraph graph_;
-  std::unordered_map<std::string_view, ValueId> by_name_;
-  std::set<ValueId> tokens_;
+  std::unordered_map<std::string_view, NodeId> by_name_;
+  std::set<NodeId> tokens_;
   std::unordered_map<std::string_view, Expression> expressions_;  // by their text in the JSON
 };
 
@@ -570,18 +572,18 @@ std::string_view value_name(const JsonValue& argument) {
   return {};
 }
 
-Operand read_constant(const JsonValue& argument) {
+Argument read_constant(const JsonValue& argument) {
   const auto [kind, value] = argument.alternative();
-  const auto list = [](const JsonValue& items, auto&& read) -> Operand {
-    Operand::List result;
+  const auto list = [](const JsonValue& items, auto&& read) -> Argument {
+    Argument::List result;
     for (const JsonValue item : items.items()) result.items.push_back(read(item));
     return result;
   };
-  const auto integer = [](const JsonValue& item) -> Operand { return item.integer(); };
-  const auto number = [](const JsonValue& item) -> Operand { return item.number(); };
-  const auto boolean = [](const JsonValue& item) -> Operand { return item.boolean(); };
-  const auto string = [](const JsonValue& item) -> Operand { return std::string(item.string()); };
-  if (kind == "as_none") return Operand::None{};
+  const auto integer = [](const JsonValue& item) -> Argument { return item.integer(); };
+  const auto number = [](const JsonValue& item) -> Argument { return item.number(); };
+  const auto boolean = [](const JsonValue& item) -> Argument { return item.boolean(); };
+  const auto string = [](const JsonValue& item) -> Argument { return std::string(item.string()); };
+  if (kind == "as_none") return Argument::None{};
   if (kind == "as_int") return integer(value);
   if (kind == "as_ints") return list(value, integer);
   if (kind == "as_float") return number(value);
@@ -591,19 +593,19 @@ Operand read_constant(const JsonValue& argument) {
   if (kind == "as_string") return string(value);
   if (kind == "as_strings") return list(value, string);
   if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return read_constant(value);
-  if (kind == "as_scalar_type") return Operand::Dtype{dtype_name(value)};
-  if (kind == "as_layout") return Operand::Layout{name_of(kLayouts, value, "layout")};
+  if (kind == "as_scalar_type") return Argument::Dtype{dtype_name(value)};
+  if (kind == "as_layout") return Argument::Layout{name_of(kLayouts, value, "layout")};
   if (kind == "as_memory_format") {
-    return Operand::MemoryFormat{name_of(kMemoryFormats, value, "memory format")};
+    return Argument::MemoryFormat{name_of(kMemoryFormats, value, "memory format")};
   }
-  if (kind == "as_device") return Operand::Device{device_name(value)};
+  if (kind == "as_device") return Argument::Device{device_name(value)};
   if (kind == "as_complex") {
     return std::complex<double>(value.at("real").number(), value.at("imag").number());
   }
-  if (kind == "as_operator") return Operand::Function{target_name(value.string())};
+  if (kind == "as_operator") return Argument::Function{target_name(value.string())};
   if (kind == "as_int_lists") {
-    return list(value, [&](const JsonValue& inner) -> Operand {
-      Operand::Tuple tuple;
+    return list(value, [&](const JsonValue& inner) -> Argument {
+      Argument::Tuple tuple;
       for (const JsonValue item : inner.items()) tuple.items.push_back(item.integer());
       return tuple;
     });

@@ -25,7 +25,7 @@ ProgramGraph read_graph(const std::shared_ptr<const JsonDocument>& document, con
                         Hierarchy& hierarchy, const TokenNames& tokens);
 
 // Reads an argument that refers to no value: a number, a string, None, ...  Throws Error(kInput) for others.
-Operand read_constant(const JsonValue& argument);
+Argument read_constant(const JsonValue& argument);
 
 // Returns the name in an argument such as {"as_tensor": {"name": "x"}}; empty for a constant.
 std::string_view value_name(const JsonValue& argument);

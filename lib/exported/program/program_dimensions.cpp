@@ -353,7 +353,7 @@ bool ProgramDimensions::holds(const Operation& operation, const ProgramGraph& gr
   }
   std::optional<SymInt> size;
   if (const auto* number = operation.args[0].get_if<std::int64_t>()) size = *number;
-  if (const auto* value = operation.args[0].get_if<ValueId>()) {
+  if (const auto* value = operation.args[0].get_if<NodeId>()) {
     const auto& known = graph.values[value->index].meta.value;
     if (known && known->size() != nullptr) size = *known->size();
   }

@@ -13,16 +13,16 @@ bool makes_tensor(const ProgramGraph& graph, const Operation& operation) {
   });
 }
 
-std::vector<const Operand*> parts_of(const Operation& operation) {
-  std::vector<const Operand*> parts;
-  for_each_argument(operation, [&](const Operand& argument) {
-    for_each_value(argument, [&](const Operand& part) { parts.push_back(&part); });
+std::vector<const Argument*> parts_of(const Operation& operation) {
+  std::vector<const Argument*> parts;
+  for_each_argument(operation, [&](const Argument& argument) {
+    for_each_value(argument, [&](const Argument& part) { parts.push_back(&part); });
   });
   return parts;
 }
 
-bool is_size(const ProgramGraph& graph, const Operand& part) {
-  const auto* value = part.get_if<ValueId>();
+bool is_size(const ProgramGraph& graph, const Argument& part) {
+  const auto* value = part.get_if<NodeId>();
   return part.is<std::int64_t>() ||
          (value != nullptr && graph.values[value->index].meta.kind() != ValueKind::kTensor);
 }
@@ -76,14 +76,14 @@ bool CallComparison::does_the_same(const Place& a, const Place& b, bool& other_s
   const auto of_b = parts_of(*b.operation);
   bool any_tensor = false;
   bool same_sizes = true;
-  const auto same = [&](const Operand* x, const Operand* y) {
+  const auto same = [&](const Argument* x, const Argument* y) {
     if (is_size(*a.graph, *x) || is_size(*b.graph, *y)) {
       if (!is_size(*a.graph, *x) || !is_size(*b.graph, *y)) return false;
       same_sizes = same_sizes && (*x == *y || !x->is<std::int64_t>() || !y->is<std::int64_t>());
       return true;
     }
-    const auto* value = x->get_if<ValueId>();
-    const auto* other = y->get_if<ValueId>();
+    const auto* value = x->get_if<NodeId>();
+    const auto* other = y->get_if<NodeId>();
     if (value != nullptr && other != nullptr) {
       any_tensor = true;
       other_sizes =
@@ -91,8 +91,8 @@ bool CallComparison::does_the_same(const Place& a, const Place& b, bool& other_s
       return true;
     }
     if (x->value.index() != y->value.index()) return false;
-    return items_of(*x) != nullptr || x->is<Operand::Dict>() || x->is<Operand::Slice>() ||
-           x->is<Operand::GraphRef>() || *x == *y;
+    return items_of(*x) != nullptr || x->is<Argument::Dict>() || x->is<Argument::Slice>() ||
+           x->is<Argument::GraphRef>() || *x == *y;
   };
   if (!std::ranges::equal(of_a, of_b, same)) return false;
   return same_sizes || !any_tensor || other_sizes;

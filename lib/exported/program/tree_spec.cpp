@@ -117,32 +117,28 @@ TreeSpec read(const JsonValue& node, const std::string& what, const TreeSpec::Na
   return spec;
 }
 
-template <class Reference>
 class Unflattening {
  public:
-  using Value = BasicArgument<Reference>;
-  explicit Unflattening(const std::vector<Value>& leaves) : leaves_(leaves) {}
+  explicit Unflattening(const std::vector<Argument>& leaves) : leaves_(leaves) {}
 
-  Value build(const TreeSpec& spec) {
+  Argument build(const TreeSpec& spec) {
     if (spec.kind == TreeSpec::Kind::kLeaf) return leaves_[next_++];
-    if (spec.kind == TreeSpec::Kind::kNone) return typename Value::None{};
+    if (spec.kind == TreeSpec::Kind::kNone) return Argument::None{};
     if (spec.kind == TreeSpec::Kind::kDict) {
-      typename Value::Dict dict;
+      Argument::Dict dict;
       for (std::size_t i = 0; i < spec.children.size(); ++i) {
-        // Keys have no references.
-        Value key = map_references<Reference>(spec.keys[i], [](NodeId) { return Value(); });
-        dict.items.push_back({std::move(key), build(spec.children[i])});
+        dict.items.push_back({spec.keys[i], build(spec.children[i])});
       }
       return dict;
     }
-    std::vector<Value> items;
+    std::vector<Argument> items;
     for (const TreeSpec& child : spec.children) items.push_back(build(child));
-    if (spec.kind == TreeSpec::Kind::kList) return typename Value::List{std::move(items)};
-    return typename Value::Tuple{std::move(items), spec.names};
+    if (spec.kind == TreeSpec::Kind::kList) return Argument::List{std::move(items)};
+    return Argument::Tuple{std::move(items), spec.names};
   }
 
  private:
-  const std::vector<Value>& leaves_;
+  const std::vector<Argument>& leaves_;
   std::size_t next_ = 0;
 };
 
@@ -173,12 +169,9 @@ TreeSpec TreeSpec::parse(std::string_view text, const std::string& what, const N
   return read(*tree, what, named_tuples, 0);
 }
 
-template <class Reference>
-BasicArgument<Reference> TreeSpec::unflatten(const std::vector<BasicArgument<Reference>>& values) const {
-  return Unflattening<Reference>(values).build(*this);
+Argument TreeSpec::unflatten(const std::vector<Argument>& values) const {
+  return Unflattening(values).build(*this);
 }
-template Argument TreeSpec::unflatten(const std::vector<Argument>& values) const;
-template Operand TreeSpec::unflatten(const std::vector<Operand>& values) const;
 
 std::vector<std::vector<Argument>> TreeSpec::paths() const {
   std::vector<std::vector<Argument>> result;

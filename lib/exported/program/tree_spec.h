@@ -28,10 +28,8 @@ struct TreeSpec {
   // Parses a specification.  Throws Error(kInput) with `what` as the name of the text.
   static TreeSpec parse(std::string_view text, const std::string& what, const NamedTuples& named_tuples = {});
 
-  // Builds the structure from the values of its leaves, in order; there must be `leaves` of them.  Defined
-  // for Argument and Operand.
-  template <class Reference>
-  BasicArgument<Reference> unflatten(const std::vector<BasicArgument<Reference>>& values) const;
+  // Builds the structure from the values of its leaves, in order; there must be `leaves` of them.
+  Argument unflatten(const std::vector<Argument>& values) const;
   // Returns the keys and positions that lead to each leaf, outermost first.
   std::vector<std::vector<Argument>> paths() const;
 };

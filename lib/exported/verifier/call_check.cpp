@@ -101,8 +101,8 @@ void CallCheck::check(const Operation& operation, const JsonValue& node, bool is
 
 // --- arguments ---
 
-std::string CallCheck::kind_of(const Operand& value) const {
-  if (const auto* id = value.get_if<ValueId>()) {
+std::string CallCheck::kind_of(const Argument& value) const {
+  if (const auto* id = value.get_if<NodeId>()) {
     switch (graph_.values[id->index].meta.kind()) {
       case ValueKind::kTensor:
         return "a tensor";
@@ -127,7 +127,7 @@ std::string CallCheck::kind_of(const Operand& value) const {
   if (value.is<argument::Layout>()) return "a layout";
   if (value.is<argument::MemoryFormat>()) return "a memory format";
   if (const auto* items = items_of(value)) {
-    for (const Operand& item : *items) {
+    for (const Argument& item : *items) {
       if (const std::string first = kind_of(item); first != kind_of(items->front()))
         return "a list of several kinds";
     }
@@ -136,24 +136,24 @@ std::string CallCheck::kind_of(const Operand& value) const {
   return "a value of another kind";
 }
 
-bool CallCheck::fits(const Operand& value, const SchemaType& type) const {
+bool CallCheck::fits(const Argument& value, const SchemaType& type) const {
   if (type.is_variable()) return true;
   if (type.is_optional()) return value.is<argument::None>() || fits(value, type.parts.at(0));
   if (!type.is_list()) return fits_name(value, type.name);
   const SchemaType& element = type.parts.at(0);
   const auto* items = items_of(value);
   return items != nullptr &&
-         std::ranges::all_of(*items, [&](const Operand& item) { return fits(item, element); });
+         std::ranges::all_of(*items, [&](const Argument& item) { return fits(item, element); });
 }
 
-bool CallCheck::fits(const Operand& value, const SchemaArgument& formal) const {
+bool CallCheck::fits(const Argument& value, const SchemaArgument& formal) const {
   if (fits(value, formal.type)) return true;
   return formal.length && items_of(value) == nullptr && fits(value, formal.type.required().parts.at(0));
 }
 
-bool CallCheck::fits_name(const Operand& value, std::string_view type) const {
+bool CallCheck::fits_name(const Argument& value, std::string_view type) const {
   std::optional<ValueKind> kind;  // the kind of a number or tensor
-  if (const auto* id = value.get_if<ValueId>()) {
+  if (const auto* id = value.get_if<NodeId>()) {
     const Meta& meta = graph_.values[id->index].meta;
     if (!meta.type) return true;  // the missing type is reported elsewhere
     kind = meta.kind();
@@ -188,7 +188,7 @@ bool CallCheck::arguments(const Operation& operation, const Schema& schema, cons
   };
   const auto& formals = schema.arguments;
   std::vector<bool> given(formals.size());
-  const auto take = [&](std::size_t at, const Operand& value) {
+  const auto take = [&](std::size_t at, const Argument& value) {
     if (given[at]) return wrong("the argument " + shown_name(formals[at].name) + " is given twice");
     given[at] = true;
     if (!fits(value, formals[at]))
@@ -259,12 +259,12 @@ bool CallCheck::results(const Schema& schema, const JsonValue& node, const Tell&
   return true;
 }
 
-const AbstractValue& CallCheck::known(ValueId value) { return known_[value.index]; }
+const AbstractValue& CallCheck::known(NodeId value) { return known_[value.index]; }
 
 void CallCheck::shapes(const Operation& operation, bool is_cast, const Tell& tell) {
   const OperatorEntry& op = entry_of(*operation.target.find_operator());
-  const auto value_of = [this](ValueId value) -> const AbstractValue& { return known(value); };
-  const KnownArguments<Operation, ValueId, decltype(value_of)> values(op, operation, value_of);
+  const auto value_of = [this](NodeId value) -> const AbstractValue& { return known(value); };
+  const KnownArguments values(op, operation, value_of);
   const Inferred inferred = infer_shapes(RuleArguments(op, values, dimensions_));
   if (!inferred.error.empty() && is_cast) return;
   if (!inferred.error.empty())
@@ -334,7 +334,7 @@ void CallCheck::function(const Operation& operation, const Tell& tell) const {
   if (wanted && count != *wanted)
     return tell(ProgramFaultKind::kCall, "it has " + number_text(count, "argument", "arguments") +
                                              ", but the function takes " + std::to_string(*wanted));
-  for (const Operand& value : operation.args) {
+  for (const Argument& value : operation.args) {
     if (wanted && !fits_name(value, "Scalar"))
       return tell(ProgramFaultKind::kCall,
                   "an argument is " + kind_of(value) + ", but the function takes numbers");
@@ -344,10 +344,10 @@ void CallCheck::function(const Operation& operation, const Tell& tell) const {
 // --- bodies of control flow ---
 
 // Returns whether a value of one graph and a value of another may be the same: of one kind, dtype and rank.
-bool CallCheck::may_be(const ProgramGraph& graph, const Operand& value, const ProgramGraph& other,
-                       const Operand& said) {
-  const auto* id = value.get_if<ValueId>();
-  const auto* other_id = said.get_if<ValueId>();
+bool CallCheck::may_be(const ProgramGraph& graph, const Argument& value, const ProgramGraph& other,
+                       const Argument& said) {
+  const auto* id = value.get_if<NodeId>();
+  const auto* other_id = said.get_if<NodeId>();
   if (id == nullptr || other_id == nullptr) return true;
   const Meta& one = graph.values[id->index].meta;
   const Meta& two = other.values[other_id->index].meta;
@@ -361,7 +361,7 @@ void CallCheck::bodies(const Operation& operation, const Tell& tell) const {
   const bool is_cond = name == "cond", is_loop = name == "while_loop";
   if (!is_cond && !is_loop) return;
   constexpr std::size_t kFirst = 2, kSecond = 3;  // positions of the lists of operands
-  std::vector<Operand> operands, results;
+  std::vector<Argument> operands, results;
   std::size_t carried = 0;
   for (const std::size_t at : {kFirst, kSecond}) {
     const auto* items = at < operation.args.size() ? items_of(operation.args[at]) : nullptr;
@@ -374,8 +374,8 @@ void CallCheck::bodies(const Operation& operation, const Tell& tell) const {
     if (output.path.size() > 1) return;
     results.emplace_back(output.value);
   }
-  const auto hold = [&](const ProgramGraph& inner, const std::vector<Operand>& values,
-                        const std::vector<Operand>& outer, const std::string& what) {
+  const auto hold = [&](const ProgramGraph& inner, const std::vector<Argument>& values,
+                        const std::vector<Argument>& outer, const std::string& what) {
     if (values.size() != outer.size())
       return tell(ProgramFaultKind::kCall, what + ": " + std::to_string(values.size()) + " inside, but " +
                                                std::to_string(outer.size()) + " outside");
@@ -389,7 +389,7 @@ void CallCheck::bodies(const Operation& operation, const Tell& tell) const {
     const ProgramGraph* body = body_at(operation, at);
     if (body == nullptr) continue;
     const std::string shown = shown_name(operation.args[at].get_if<argument::GraphRef>()->name);
-    std::vector<Operand> inputs;
+    std::vector<Argument> inputs;
     for (const ProgramGraph::Input& input : body->inputs) inputs.emplace_back(input.value);
     hold(*body, inputs, operands, "inputs of " + shown);
     if (is_loop && at == 0) {

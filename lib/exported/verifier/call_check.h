@@ -34,13 +34,13 @@ class CallCheck {
   void shapes(const Operation& operation, bool is_cast, const Tell& tell);
   void function(const Operation& operation, const Tell& tell) const;
   void bodies(const Operation& operation, const Tell& tell) const;
-  static bool may_be(const ProgramGraph& graph, const Operand& value, const ProgramGraph& other,
-                     const Operand& said);
-  bool fits(const Operand& value, const SchemaType& type) const;
-  bool fits(const Operand& value, const SchemaArgument& formal) const;
-  bool fits_name(const Operand& value, std::string_view type) const;
-  std::string kind_of(const Operand& value) const;
-  const AbstractValue& known(ValueId value);
+  static bool may_be(const ProgramGraph& graph, const Argument& value, const ProgramGraph& other,
+                     const Argument& said);
+  bool fits(const Argument& value, const SchemaType& type) const;
+  bool fits(const Argument& value, const SchemaArgument& formal) const;
+  bool fits_name(const Argument& value, std::string_view type) const;
+  std::string kind_of(const Argument& value) const;
+  const AbstractValue& known(NodeId value);
   void compare(const AbstractValue& inferred, const ProgramValue& value, bool is_cast,
                const Tell& tell) const;
 

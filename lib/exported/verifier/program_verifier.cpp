@@ -439,8 +439,8 @@ class ProgramVerifier {
     std::unordered_set<std::string_view> changed;
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
       const GraphSignature::Entry& entry = signature.outputs[i];
-      const Operand& output = graph.outputs[i];
-      const auto* value = output.get_if<ValueId>();
+      const Argument& output = graph.outputs[i];
+      const auto* value = output.get_if<NodeId>();
       const std::string name = value == nullptr ? "" : graph.values[value->index].name;
       const auto wrong = [&](const std::string& message) { add(FaultKind::kSignature, message, entry.name); };
       if (value != nullptr && entry.name != name)

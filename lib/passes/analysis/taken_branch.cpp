@@ -129,7 +129,7 @@ TakenBranches::Inlined TakenBranches::put_before(NodeId call, bool condition) {
     if (const auto* reference = argument.get_if<Argument::GraphRef>()) {
       return Argument::GraphRef{names.at(reference->name)};
     }
-    return map_references<NodeId>(argument, value);
+    return map_references(argument, value);
   };
   Inlined result;
   for (const NodeId id : branch.order()) {

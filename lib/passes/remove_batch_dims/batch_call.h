@@ -48,7 +48,7 @@ class BatchCall {
   template <class F>
   void replace_tensors(F&& f) {
     args_.for_each_tensor([&](const std::string&, Argument& argument) {
-      argument = map_references<NodeId>(argument, [&](NodeId id) -> Argument { return f(plan_.value(id)); });
+      argument = map_references(argument, [&](NodeId id) -> Argument { return f(plan_.value(id)); });
     });
   }
   void replace_tensors() {

@@ -118,9 +118,9 @@ void BatchPlan::commit(ModuleGraph& graph) {
   const auto real_argument = [&](NodeId id) -> Argument { return real(id); };
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     Step& step = steps_[i];
-    for (Argument& argument : step.call.args) argument = map_references<NodeId>(argument, real_argument);
+    for (Argument& argument : step.call.args) argument = map_references(argument, real_argument);
     for (auto& [name, argument] : step.call.kwargs) {
-      argument = map_references<NodeId>(argument, real_argument);
+      argument = map_references(argument, real_argument);
     }
     if (step.replaces_arguments) {
       graph.graph.set_args(step.at, std::move(step.call.args), std::move(step.call.kwargs));

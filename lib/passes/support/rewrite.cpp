@@ -63,7 +63,7 @@ void replace_inputs(ModuleGraph& graph, NodeId user,
   for_each_input(node, [&](NodeId input) { any = any || f(input).has_value(); });
   if (!any) return;
   const auto replaced = [&](const Argument& argument) {
-    return map_references<NodeId>(argument, [&](NodeId input) { return f(input).value_or(input); });
+    return map_references(argument, [&](NodeId input) { return f(input).value_or(input); });
   };
   std::vector<Argument> args;
   for (const Argument& argument : node.args) args.push_back(replaced(argument));
@@ -82,8 +82,7 @@ void Replacements::apply(ModuleGraph& graph, NodeId user) const {
 }
 
 Argument Replacements::applied(const Argument& argument) const {
-  return map_references<NodeId>(argument,
-                                [&](NodeId input) { return find_replacement(input).value_or(input); });
+  return map_references(argument, [&](NodeId input) { return find_replacement(input).value_or(input); });
 }
 
 void Replacements::apply_to_ends(ModuleGraph& graph) const {

@@ -142,10 +142,10 @@ struct Row {
 
 std::optional<Argument> find_affine(const LeafModule& module, const LeafSite& site) {
   if (module.shape("weight") != nullptr) return true;
-  const Operand* weight = site.given_argument("weight");
+  const Argument* weight = site.given_argument("weight");
   const auto none = site.plain("weight");
   const bool has_none =
-      none && none->is<Argument::None>() && (weight == nullptr || weight->is<Operand::None>());
+      none && none->is<Argument::None>() && (weight == nullptr || weight->is<Argument::None>());
   return has_none ? std::optional<Argument>(false) : std::nullopt;
 }
 
@@ -209,7 +209,7 @@ void add_padding(const LeafModule& module, const LeafSite& convolution, Found& f
     if (maker == nullptr) break;
     if (steps == kMostSteps) return;
     const Operation& operation = *maker->operation;
-    const auto* before = operation.args.empty() ? nullptr : operation.args[0].get_if<ValueId>();
+    const auto* before = operation.args.empty() ? nullptr : operation.args[0].get_if<NodeId>();
     if (before == nullptr) return;
     const bool adds_batch = maker->name() == "unsqueeze" && maker->integer("dim") == 0;
     if (!adds_batch && !same_end(maker->meta(*input), maker->meta(*before), dims)) {
@@ -463,7 +463,7 @@ std::optional<std::int64_t> features_before(const LeafModule& module, const Leaf
       if (query == nullptr || !query->shape || query->shape->empty()) return std::nullopt;
       return query->shape->back().number();
     }
-    const auto* before = maker->operation->args[0].get_if<ValueId>();
+    const auto* before = maker->operation->args[0].get_if<NodeId>();
     value = before != nullptr ? std::optional(*before) : std::nullopt;
   }
   return std::nullopt;

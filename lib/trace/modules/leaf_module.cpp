@@ -37,7 +37,7 @@ bool is_name(std::string_view path, std::string_view owner, std::string_view nam
 
 }  // namespace
 
-const Operand* LeafSite::given_argument(std::string_view argument) const {
+const Argument* LeafSite::given_argument(std::string_view argument) const {
   const auto place = place_of(argument);
   return place ? find_operand(*place) : nullptr;
 }
@@ -45,7 +45,7 @@ const Operand* LeafSite::given_argument(std::string_view argument) const {
 std::optional<Argument> LeafSite::plain(std::string_view argument) const {
   const auto place = place_of(argument);
   if (!place) return std::nullopt;
-  if (const Operand* operand = find_operand(*place)) return plain_operand(*operand);
+  if (const Argument* operand = find_operand(*place)) return plain_operand(*operand);
   return plain_default(entry_of(*operation->target.find_operator()).defaults[*place]);
 }
 
@@ -55,9 +55,9 @@ std::optional<std::int64_t> LeafSite::integer(std::string_view argument) const {
   return number != nullptr ? std::optional(*number) : std::nullopt;
 }
 
-std::optional<ValueId> LeafSite::value(std::string_view argument) const {
-  const Operand* operand = given_argument(argument);
-  const auto* id = operand != nullptr ? operand->get_if<ValueId>() : nullptr;
+std::optional<NodeId> LeafSite::value(std::string_view argument) const {
+  const Argument* operand = given_argument(argument);
+  const auto* id = operand != nullptr ? operand->get_if<NodeId>() : nullptr;
   return id != nullptr ? std::optional(*id) : std::nullopt;
 }
 
@@ -71,14 +71,14 @@ std::optional<std::size_t> LeafSite::place_of(std::string_view argument) const {
   return op == nullptr ? std::nullopt : entry_of(*op).schema.find_argument(argument);
 }
 
-const Operand* LeafSite::find_operand(std::size_t place) const {
+const Argument* LeafSite::find_operand(std::size_t place) const {
   const SchemaArgument& argument = entry_of(*operation->target.find_operator()).schema.arguments[place];
   return find_argument(*operation, argument.keyword_only ? SIZE_MAX : place, argument.name);
 }
 
-std::optional<Argument> LeafSite::plain_operand(const Operand& operand) const {
+std::optional<Argument> LeafSite::plain_operand(const Argument& operand) const {
   bool is_plain = true;
-  Argument result = map_references<NodeId>(operand, [&](ValueId id) -> Argument {
+  Argument result = map_references(operand, [&](NodeId id) -> Argument {
     const ProgramValue& value = graph->values[id.index];
     if (value.fixed) return *value.fixed;
     const auto number = value.meta.value ? value.meta.value->number() : std::nullopt;
@@ -96,7 +96,7 @@ const LeafShape* LeafModule::shape(std::string_view child, std::string_view name
   return nullptr;
 }
 
-const LeafSite* LeafModule::maker(const ProgramGraph* graph, ValueId value) const {
+const LeafSite* LeafModule::maker(const ProgramGraph* graph, NodeId value) const {
   if (makers_.empty()) {
     for (const LeafSite& site : sites) {
       for (const auto& output : site.operation->outputs)

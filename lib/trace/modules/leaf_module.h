@@ -26,19 +26,19 @@ struct LeafSite {
   std::string_view name() const { return operation->target.aten_name(); }
 
   // Returns an argument by name; null when it was left out, or the operator has no such argument.
-  const Operand* given_argument(std::string_view argument) const;
+  const Argument* given_argument(std::string_view argument) const;
   // Returns the argument or its default; nothing when it is not a plain value: a tensor, or a symbolic size.
   std::optional<Argument> plain(std::string_view argument) const;
   std::optional<std::int64_t> integer(std::string_view argument) const;
-  std::optional<ValueId> value(std::string_view argument) const;
-  const Meta& meta(ValueId value) const { return graph->values[value.index].meta; }
+  std::optional<NodeId> value(std::string_view argument) const;
+  const Meta& meta(NodeId value) const { return graph->values[value.index].meta; }
   // Returns the argument's metadata; null when it is not a tensor.
   const Meta* meta(std::string_view argument) const;
 
  private:
   std::optional<std::size_t> place_of(std::string_view argument) const;
-  const Operand* find_operand(std::size_t place) const;
-  std::optional<Argument> plain_operand(const Operand& operand) const;
+  const Argument* find_operand(std::size_t place) const;
+  std::optional<Argument> plain_operand(const Argument& operand) const;
 };
 
 // The operations and parameter shapes of one module.
@@ -59,7 +59,7 @@ class LeafModule {
   std::size_t parameters() const { return info_.parameters.size(); }
 
   // Returns the operation of the module that makes the value; null when it is made elsewhere.
-  const LeafSite* maker(const ProgramGraph* graph, ValueId value) const;
+  const LeafSite* maker(const ProgramGraph* graph, NodeId value) const;
 
  private:
   const LeafShape* shape_in(const ModuleInfo& module, std::string_view name) const;
@@ -67,7 +67,7 @@ class LeafModule {
   const ModuleInfo& info_;
   const std::vector<ModuleInfo>& modules_;
   const std::vector<ParameterRecord>& parameters_;
-  mutable std::map<std::pair<const ProgramGraph*, ValueId>, const LeafSite*> makers_;  // never iterated
+  mutable std::map<std::pair<const ProgramGraph*, NodeId>, const LeafSite*> makers_;  // never iterated
 };
 
 }  // namespace fxtrace

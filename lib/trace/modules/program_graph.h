@@ -16,19 +16,8 @@
 
 namespace fxtrace {
 
-// A value of one ProgramGraph, by index into ProgramGraph::values.
-struct ValueId {
-  std::uint32_t index = UINT32_MAX;
-  auto operator<=>(const ValueId&) const = default;
-  bool valid() const { return index != UINT32_MAX; }
-};
-
-// An argument of an operation: values and plain Python values.
-using Operand = BasicArgument<ValueId>;
-using NamedOperands = std::vector<std::pair<std::string, Operand>>;
-
 // Converts an operand that refers to no value to an Argument.  Throws Error(kInternal) for others.
-Argument constant_argument(const Operand& operand);
+Argument constant_argument(const Argument& operand);
 
 // One call of a module, by index into Hierarchy::calls(); the first is the root's.
 using CallId = std::uint32_t;
@@ -49,13 +38,13 @@ struct ProgramSubgraph;
 struct Operation {
   std::string name;  // name of the program's node; empty when the file has none
   Target target;     // as in a call_function: aten.add.Tensor, operator.getitem, higher_order.cond
-  std::vector<Operand> args;
-  NamedOperands kwargs;
+  std::vector<Argument> args;
+  Kwargs kwargs;
 
   // A value that the operation makes, and the indices that lead to it in the result; empty for the result
   // itself.
   struct Output {
-    ValueId value;
+    NodeId value;
     std::vector<std::int64_t> path;
   };
   std::vector<Output> outputs;
@@ -69,20 +58,20 @@ struct Operation {
   bool holds = false;                      // an assert that always holds, given the dimensions
   // Pairs of a result and the argument that it is itself, as for `to` the dtype of the tensor, or dropout
   // with nothing to drop.
-  std::vector<std::pair<ValueId, ValueId>> given_back;
+  std::vector<std::pair<NodeId, NodeId>> given_back;
 };
 
 struct ProgramGraph {
   struct Input {
-    ValueId value;
+    NodeId value;
     std::optional<Argument> constant;  // value of an input that the program fixed
   };
   std::vector<ProgramValue> values;
   std::vector<Input> inputs;
   std::vector<Operation> operations;  // in topological order
   // Constant objects with their names: values that neither an input nor an operation makes.
-  std::vector<std::pair<std::string, ValueId>> objects;
-  std::vector<Operand> outputs;
+  std::vector<std::pair<std::string, NodeId>> objects;
+  std::vector<Argument> outputs;
   bool single_output = false;  // the output is outputs[0] itself, not a tuple of it
 };
 
@@ -111,21 +100,21 @@ std::vector<std::uint32_t> count_uses(const ProgramGraph& graph);
 
 // Returns the origin of each value: the first earlier value that it is the same as (see
 // for_each_handed_on()), else the value itself.
-std::vector<ValueId> origins(const ProgramGraph& graph);
+std::vector<NodeId> origins(const ProgramGraph& graph);
 
 // The inputs and outputs of operations that are to become one call.
 struct Boundary {
-  std::vector<ValueId> entering;  // in the order of first use
-  std::vector<ValueId> leaving;   // in order of definition
+  std::vector<NodeId> entering;  // in the order of first use
+  std::vector<NodeId> leaving;   // in order of definition
   // Pairs of a value used outside and the value that it is: an entering one, or a tensor of the model.  Such
   // values arise because torch.export lets later readers of x read the result of the call that returned x.
-  std::vector<std::pair<ValueId, ValueId>> handed_on;
+  std::vector<std::pair<NodeId, NodeId>> handed_on;
 };
 // Returns the boundary of `operations`.  `uses` is count_uses(graph), less the uses that do not count.
 // Values for which is_own() holds neither enter nor leave.  When nothing else leaves and the operations write
 // nothing, the handed-on values are their result.
 Boundary boundary_of(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations,
-                     const std::vector<std::uint32_t>& uses, const std::function<bool(ValueId)>& is_own);
+                     const std::vector<std::uint32_t>& uses, const std::function<bool(NodeId)>& is_own);
 
 // The effect of an operation, which restricts moving it past others.
 enum class Effect {
@@ -141,11 +130,11 @@ const Expression* asserted_condition(const Operation& operation, const ProgramGr
 
 // Calls f(result, argument) for every result that is one of the arguments itself: one that the operation
 // writes in place (aten.add_.Tensor), returns unchanged, or passes through a region (no_grad, autocast).
-void for_each_handed_on(const Operation& operation, const std::function<void(ValueId, ValueId)>& f);
+void for_each_handed_on(const Operation& operation, const std::function<void(NodeId, NodeId)>& f);
 
 // Returns results that may be an argument itself, depending on the tensors, with that argument: for
 // aten.to.dtype, aten.contiguous.default, aten.broadcast_tensors.default.
-std::vector<std::pair<ValueId, ValueId>> may_give_back(const Operation& operation);
+std::vector<std::pair<NodeId, NodeId>> may_give_back(const Operation& operation);
 
 // Returns whether the operation is a higher-order operator that runs its only subgraph once, as if inlined:
 // no_grad, autocast, checkpoint.
@@ -154,6 +143,6 @@ bool is_region(const Operation& operation);
 // Calls f(input, operand) for the inputs of a subgraph that have the same value in every run: the last inputs
 // correspond to the operator's last operands, except for those that a loop carries.
 void for_each_lasting_operand(const Operation& operation, const ProgramGraph& subgraph,
-                              const std::function<void(ValueId, const Operand&)>& f);
+                              const std::function<void(NodeId, const Argument&)>& f);
 
 }  // namespace fxtrace

@@ -329,7 +329,7 @@ NodeId GraphTracer::capture(std::size_t depth, NodeId value) {
   } else if (asks) {
     std::vector<Argument> args = node.args;
     for (Argument& arg : args) {
-      arg = map_references<NodeId>(arg, [&](NodeId used) -> Argument { return capture(depth, used); });
+      arg = map_references(arg, [&](NodeId used) -> Argument { return capture(depth, used); });
     }
     const std::string target = outer.graph().node(value).target;
     result =

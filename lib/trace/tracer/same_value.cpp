@@ -29,8 +29,7 @@ Arguments arguments_of(const ModuleGraph& graph, const Node& node) {
       result.subgraphs.push_back(graph.subgraphs.find_graph(subgraph->name));
       return;
     }
-    result.form.emplace_back(name,
-                             map_references<NodeId>(argument, [](NodeId) -> Argument { return NodeId{}; }));
+    result.form.emplace_back(name, map_references(argument, [](NodeId) -> Argument { return NodeId{}; }));
   };
   for (const Argument& argument : node.args) add("", argument);
   for (const auto& [name, argument] : node.kwargs) add(name, argument);

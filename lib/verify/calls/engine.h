@@ -77,8 +77,8 @@ class Engine {
     });
   }
   // Converts an argument, with value_of(Reference) for references.
-  template <class Reference, class F>
-  RunValue evaluate(const BasicArgument<Reference>& argument, F&& value_of) const;
+  template <class F>
+  RunValue evaluate(const Argument& argument, F&& value_of) const;
 
   FxtraceKind kind(const RunValue& value) const { return api_.kind(value.get()); }
   bool is_tensor(const RunValue& value) const { return kind(value) == kFxtraceTensor; }
@@ -133,19 +133,18 @@ class OwnModes {
   const Engine& engine_;
 };
 
-template <class Reference, class F>
-RunValue Engine::evaluate(const BasicArgument<Reference>& argument, F&& value_of) const {
-  using Any = BasicArgument<Reference>;
-  const auto all = [&](const std::vector<Any>& items) {
+template <class F>
+RunValue Engine::evaluate(const Argument& argument, F&& value_of) const {
+  const auto all = [&](const std::vector<Argument>& items) {
     std::vector<RunValue> values;
     values.reserve(items.size());
-    for (const Any& item : items) values.push_back(evaluate(item, value_of));
+    for (const Argument& item : items) values.push_back(evaluate(item, value_of));
     return values;
   };
   return std::visit(
       [&](const auto& value) -> RunValue {
         using T = std::decay_t<decltype(value)>;
-        if constexpr (std::is_same_v<T, Reference>) {
+        if constexpr (std::is_same_v<T, NodeId>) {
           return value_of(value);
         } else if constexpr (std::is_same_v<T, argument::None>) {
           return none();
@@ -159,11 +158,11 @@ RunValue Engine::evaluate(const BasicArgument<Reference>& argument, F&& value_of
           return checked(api_.complex(value.real(), value.imag()));
         } else if constexpr (std::is_same_v<T, std::string>) {
           return text(value);
-        } else if constexpr (std::is_same_v<T, typename Any::List>) {
+        } else if constexpr (std::is_same_v<T, Argument::List>) {
           return list(all(value.items));
-        } else if constexpr (std::is_same_v<T, typename Any::Tuple>) {
+        } else if constexpr (std::is_same_v<T, Argument::Tuple>) {
           return tuple(all(value.items));
-        } else if constexpr (std::is_same_v<T, typename Any::Dict>) {
+        } else if constexpr (std::is_same_v<T, Argument::Dict>) {
           std::vector<RunValue> keys;
           std::vector<RunValue> values;
           for (const auto& [key, item] : value.items) {

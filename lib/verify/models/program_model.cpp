@@ -191,12 +191,12 @@ class ProgramModel : public RunnableModel {
       if (argument == nullptr)
         throw RunError(place.value + " is an input of the call, but not among its arguments");
       const auto* id = argument->get_if<NodeId>();
-      const ValueId value = value_named(graph, place.value);
+      const NodeId value = value_named(graph, place.value);
       values[value.index] = id != nullptr ? *given.at(id->index) : engine_.constant(*argument);
       note_sizes(graph.values[value.index].meta, values[value.index], sizes);
     }
     const Origins& origin = origins_of(graph);
-    std::vector<ValueId> made;
+    std::vector<NodeId> made;
     for (const std::uint32_t place : operations_of(graph, part.nodes)) {
       const Operation& operation = graph.operations[place];
       bind(graph, operation, origin, sizes, values);
@@ -212,7 +212,7 @@ class ProgramModel : public RunnableModel {
   }
 
  private:
-  using Origins = std::vector<ValueId>;
+  using Origins = std::vector<NodeId>;
 
   // --- which graph is which ---
 
@@ -244,21 +244,21 @@ class ProgramModel : public RunnableModel {
     return found;
   }
 
-  ValueId value_named(const ProgramGraph& graph, const std::string& name) {
+  NodeId value_named(const ProgramGraph& graph, const std::string& name) {
     const auto [place, is_new] = names_.try_emplace(&graph);
     if (is_new) {
       for (std::uint32_t i = 0; i < graph.values.size(); ++i) place->second.emplace(graph.values[i].name, i);
     }
     const auto found = place->second.find(name);
     if (found == place->second.end()) throw RunError("the program has no value " + name);
-    return ValueId{found->second};
+    return NodeId{found->second};
   }
 
   // Records the inputs of a subgraph that are the model's own tensors in every run.
   void note_lasting(const ProgramGraph& outer, const Operation& operation, const ProgramGraph& inner) {
     const Origins& origin = origins_of(outer);
-    for_each_lasting_operand(operation, inner, [&](ValueId input, const Operand& operand) {
-      const auto* value = operand.get_if<ValueId>();
+    for_each_lasting_operand(operation, inner, [&](NodeId input, const Argument& operand) {
+      const auto* value = operand.get_if<NodeId>();
       if (value == nullptr) return;
       if (const std::string name = own_name(outer, origin[value->index]); !name.empty())
         lasting_[&inner][input.index] = name;
@@ -272,7 +272,7 @@ class ProgramModel : public RunnableModel {
   }
 
   // Returns the name of a value that is one of the model's own tensors; empty for others.
-  std::string own_name(const ProgramGraph& graph, ValueId value) const {
+  std::string own_name(const ProgramGraph& graph, NodeId value) const {
     if (&graph == &program_.graph()) {
       const LiftedInput* lifted = program_.find_lifted(value);
       if (lifted != nullptr) return lifted->target;
@@ -362,17 +362,17 @@ class ProgramModel : public RunnableModel {
     std::vector<std::uint32_t> uses = count_uses(graph);
     for (const Operation& operation : graph.operations) {
       run(graph, operation, values);
-      for_each_input(operation, [&](ValueId used) {
+      for_each_input(operation, [&](NodeId used) {
         if (--uses[used.index] == 0) values.erase(used.index);
       });
     }
     std::vector<RunValue> outputs;
-    for (const Operand& output : graph.outputs) outputs.push_back(value_of(graph, output, values));
+    for (const Argument& output : graph.outputs) outputs.push_back(value_of(graph, output, values));
     return outputs;
   }
 
-  RunValue value_of(const ProgramGraph& graph, const Operand& operand, const Values& values) const {
-    return engine_.evaluate(operand, [&](ValueId value) {
+  RunValue value_of(const ProgramGraph& graph, const Argument& operand, const Values& values) const {
+    return engine_.evaluate(operand, [&](NodeId value) {
       const auto found = values.find(value.index);
       if (found != values.end()) return found->second;
       const ProgramValue& known = graph.values[value.index];
@@ -384,7 +384,7 @@ class ProgramModel : public RunnableModel {
   void run(const ProgramGraph& graph, const Operation& operation, Values& values) {
     FunctionCall call;
     call.target = operation.target.text();
-    for (const Operand& operand : operation.args) {
+    for (const Argument& operand : operation.args) {
       if (const auto* body = operand.get_if<argument::GraphRef>()) {
         call.args.emplace_back(body_of(operation, body->name));
       } else {
@@ -436,9 +436,9 @@ class ProgramModel : public RunnableModel {
   // sizes of arguments, and values that are an argument written in place.
   void bind(const ProgramGraph& graph, const Operation& operation, const Origins& origin, const Sizes& sizes,
             Values& values) {
-    for_each_input(operation, [&](ValueId used) {
+    for_each_input(operation, [&](NodeId used) {
       if (values.contains(used.index)) return;
-      const ValueId first = origin[used.index];
+      const NodeId first = origin[used.index];
       if (const auto same = values.find(first.index); same != values.end()) {
         values[used.index] = same->second;
         return;
@@ -469,14 +469,14 @@ class ProgramModel : public RunnableModel {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const auto role = outputs[i].role;
       if (role != SignatureRole::kBufferMutation && role != SignatureRole::kParameterMutation) continue;
-      const auto* value = program_.graph().outputs[i].get_if<ValueId>();
+      const auto* value = program_.graph().outputs[i].get_if<NodeId>();
       const std::string target = outputs[i].target.value_or("");
       if (value == nullptr || written.contains(target) || program_.find_lifted(*value) != nullptr) continue;
       absorbed_[value->index].push_back(target);
     }
   }
-  void write_absorbed(const std::vector<ValueId>& made, const Values& values) {
-    for (const ValueId value : made) {
+  void write_absorbed(const std::vector<NodeId>& made, const Values& values) {
+    for (const NodeId value : made) {
       const auto targets = absorbed_.find(value.index);
       if (targets == absorbed_.end()) continue;
       for (const std::string& target : targets->second) write(state(target), values.at(value.index));

@@ -291,8 +291,8 @@ std::vector<std::vector<std::uint32_t>> scheduled(const std::vector<Line>& lines
     Operation operation;
     operation.target = line.target;
     operation.has_stack = line.has_stack;
-    for (const auto value : line.uses) operation.args.emplace_back(ValueId{value});
-    for (const auto value : line.makes) operation.outputs.push_back({ValueId{value}, {}});
+    for (const auto value : line.uses) operation.args.emplace_back(NodeId{value});
+    for (const auto value : line.makes) operation.outputs.push_back({NodeId{value}, {}});
     graph.operations.push_back(std::move(operation));
   }
   for (std::size_t i = 0; i < lines.size(); ++i) leaves[&graph.operations[i]] = lines[i].leaf;
@@ -369,9 +369,9 @@ ProgramGraph sized_program() {
       meta.value = std::move(dim);
     }
     to.values.push_back({"v" + std::to_string(to.values.size()), meta, {}});
-    return ValueId{static_cast<std::uint32_t>(to.values.size() - 1)};
+    return NodeId{static_cast<std::uint32_t>(to.values.size() - 1)};
   };
-  const auto operation = [](const char* target, std::vector<Operand> args) {
+  const auto operation = [](const char* target, std::vector<Argument> args) {
     Operation result;
     result.target = target;
     result.args = std::move(args);
@@ -385,9 +385,9 @@ ProgramGraph sized_program() {
   value(graph, "Tensor", "Max(1, s0)");  // 6
   value(graph, "float", "s0/2");         // 7
   for (const std::uint32_t condition : {4U, 5U}) {
-    graph.operations.push_back(operation("aten._assert_scalar.default", {ValueId{condition}, "no"}));
+    graph.operations.push_back(operation("aten._assert_scalar.default", {NodeId{condition}, "no"}));
   }
-  graph.operations.push_back(operation("aten.sym_constrain_range_for_size.default", {ValueId{2}}));
+  graph.operations.push_back(operation("aten.sym_constrain_range_for_size.default", {NodeId{2}}));
   Operation cond = operation("higher_order.cond", {});
   ProgramSubgraph subgraph{"true_graph_0", {}};
   value(subgraph.graph, "int", "s0*s1");
@@ -529,8 +529,8 @@ class ModelOfLeaves {
     graph_.inputs = {{kTensor, {}}, {kSize, {}}, {kKnown, {}}};
   }
 
-  void call(const std::string& path, const std::string& type, const char* target, std::vector<Operand> args,
-            NamedOperands kwargs = {}) {
+  void call(const std::string& path, const std::string& type, const char* target, std::vector<Argument> args,
+            Kwargs kwargs = {}) {
     Operation operation;
     stacks_.push_back("L__self__,,pkg.Net;" + path + "," + path + "," + type);
     operation.call = *hierarchy_.call_of(stacks_.back());
@@ -562,7 +562,7 @@ class ModelOfLeaves {
     return rows;
   }
 
-  static constexpr ValueId kTensor{0}, kSize{1}, kKnown{2};
+  static constexpr NodeId kTensor{0}, kSize{1}, kKnown{2};
 
  private:
   std::list<std::string> stacks_;  // the hierarchy points into them
@@ -575,7 +575,7 @@ using Rows = std::vector<std::string>;
 constexpr const char* kPool = "torch.nn.modules.pooling.MaxPool2d";
 constexpr const char* kConv = "torch.nn.modules.conv.Conv2d";
 
-Operand numbers(std::vector<Operand> items) { return Operand::List{std::move(items)}; }
+Argument numbers(std::vector<Argument> items) { return Argument::List{std::move(items)}; }
 
 }  // namespace
 
@@ -615,21 +615,21 @@ TEST_CASE("leaf attributes: a size that is the input's may be None", "[exported]
 }
 
 TEST_CASE("leaf attributes: convolutions that are none", "[exported]") {
-  const auto convolution = [](std::vector<std::int64_t> weight, std::vector<Operand> rest) {
+  const auto convolution = [](std::vector<std::int64_t> weight, std::vector<Argument> rest) {
     ModelOfLeaves model;
     model.parameter("conv.weight", std::move(weight));
-    std::vector<Operand> args{ModelOfLeaves::kTensor, Operand::None{}};
+    std::vector<Argument> args{ModelOfLeaves::kTensor, Argument::None{}};
     args.insert(args.end(), rest.begin(), rest.end());
     model.call("conv", kConv, "aten.conv2d.default", std::move(args));
     return model.attributes("conv");
   };
   const Rows usual{"in_channels=4",  "out_channels=6",  "kernel_size=[3, 2]", "stride=[1, 1]",
                    "padding=[0, 0]", "dilation=[1, 1]", "transposed=False",   "groups=2"};
-  const Operand one = numbers({1, 1});
+  const Argument one = numbers({1, 1});
   CHECK(convolution({6, 2, 3, 2}, {one, numbers({0, 0}), one, 2}) == usual);
   const Rows rest(usual.begin() + 3, usual.end());
   CHECK(convolution({6, 2, 3}, {one, numbers({0, 0}), one, 2}) == rest);
-  CHECK(convolution({6, 2, 3, 2}, {"\x01", 3.5, one, Operand::None{}}) ==
+  CHECK(convolution({6, 2, 3, 2}, {"\x01", 3.5, one, Argument::None{}}) ==
         Rows{"dilation=[1, 1]", "transposed=False"});
   CHECK(convolution({1, INT64_MAX, 3, 2}, {one, one, one, 2}) == Rows{"kernel_size=[3, 2]", "stride=[1, 1]",
                                                                       "padding=[1, 1]", "dilation=[1, 1]",
@@ -697,9 +697,9 @@ TEST_CASE("sizes are computed on either side of a leaf's boundary", "[exported]"
       meta.value = Expression::parse(size);
     }
     graph.values.push_back({name, meta, {}});
-    return ValueId{static_cast<std::uint32_t>(graph.values.size() - 1)};
+    return NodeId{static_cast<std::uint32_t>(graph.values.size() - 1)};
   };
-  const auto operation = [&](const char* target, std::vector<Operand> args, ValueId made, CallId call) {
+  const auto operation = [&](const char* target, std::vector<Argument> args, NodeId made, CallId call) {
     Operation result;
     result.target = target;
     result.args = std::move(args);
@@ -709,25 +709,25 @@ TEST_CASE("sizes are computed on either side of a leaf's boundary", "[exported]"
     graph.operations.push_back(std::move(result));
     return made;
   };
-  const ValueId x = value("x", "Tensor", "s0"), u = value("u", "int", "s1");
-  const ValueId n = operation("aten.sym_size.int", {x, 0}, value("n", "int", "s0"), 1);
-  const ValueId m = operation("operator.mul", {n, 8}, value("m", "int", "8*s0"), 1);
-  const ValueId p = operation("operator.add", {u, 1}, value("p", "int", "s1+1"), 1);
-  const ValueId y = operation("aten.view.default", {x, Operand::List{{m, p}}}, value("y", "Tensor", "s0"), 1);
-  const ValueId k = operation("operator.mul", {m, p}, value("k", "int", "8*s0*(s1+1)"), 2);
-  const ValueId z = operation("aten.view.default", {y, Operand::List{{k}}}, value("z", "Tensor", "16*s0"), 2);
+  const NodeId x = value("x", "Tensor", "s0"), u = value("u", "int", "s1");
+  const NodeId n = operation("aten.sym_size.int", {x, 0}, value("n", "int", "s0"), 1);
+  const NodeId m = operation("operator.mul", {n, 8}, value("m", "int", "8*s0"), 1);
+  const NodeId p = operation("operator.add", {u, 1}, value("p", "int", "s1+1"), 1);
+  const NodeId y = operation("aten.view.default", {x, Argument::List{{m, p}}}, value("y", "Tensor", "s0"), 1);
+  const NodeId k = operation("operator.mul", {m, p}, value("k", "int", "8*s0*(s1+1)"), 2);
+  const NodeId z = operation("aten.view.default", {y, Argument::List{{k}}}, value("z", "Tensor", "16*s0"), 2);
   graph.outputs = {z, n, p};
   const auto uses = count_uses(graph);
   const LocalSizes sizes(graph, graph);
   const auto settled = [&](std::vector<std::uint32_t> operations, CallId callers) {
     const Boundary boundary = sizes.settle(
         operations,
-        [&](const auto& inside) { return boundary_of(graph, inside, uses, [](ValueId) { return false; }); },
+        [&](const auto& inside) { return boundary_of(graph, inside, uses, [](NodeId) { return false; }); },
         [&](const Operation& each) { return each.call == callers; });
     std::string text;
-    for (const ValueId each : boundary.entering) text += graph.values[each.index].name + " ";
+    for (const NodeId each : boundary.entering) text += graph.values[each.index].name + " ";
     text += "->";
-    for (const ValueId each : boundary.leaving) text += " " + graph.values[each.index].name;
+    for (const NodeId each : boundary.leaving) text += " " + graph.values[each.index].name;
     text += ":";
     for (const auto each : operations) text += " " + std::to_string(each);
     return text;

@@ -43,9 +43,9 @@ class CodeReader {
       const auto slot = class_of(object).find_slot(node.text());
       if (slot && *slot < object.slots.size()) values_[node.output()] = Value(object.slots[*slot]);
     } else if (node.is(Symbol::kPrimListConstruct) || node.is(Symbol::kPrimTupleConstruct)) {
-      Operand::List list;
+      Argument::List list;
       for (const IrValue* item : node.inputs()) list.items.push_back(operand(item));
-      operands_.insert_or_assign(node.output(), Operand(std::move(list)));
+      operands_.insert_or_assign(node.output(), Argument(std::move(list)));
     } else if (const auto* schema = node.operator_schema()) {
       Operation operation;
       operation.target = python_target(*schema);
@@ -68,12 +68,12 @@ class CodeReader {
     return name + "." + (schema.overload_name.empty() ? "default" : schema.overload_name);
   }
 
-  Operand operand(const IrValue* value) {
+  Argument operand(const IrValue* value) {
     if (const auto known = operands_.find(value); known != operands_.end()) return known->second;
     const auto constant = values_.find(value);
     if (constant == values_.end()) return made(value);
     if (constant->second.is_tensor()) {
-      const ValueId id = made(value);
+      const NodeId id = made(value);
       Meta& meta = graph_.values[id.index].meta;
       std::vector<Expression> shape;
       for (const std::int64_t size : constant->second.to_tensor().sizes) shape.emplace_back(size);
@@ -81,13 +81,13 @@ class CodeReader {
       return id;
     }
     const auto plain = plain_attribute(constant->second);
-    return plain ? map_references<ValueId>(*plain, [](NodeId) -> Operand { return Operand::None{}; })
-                 : Operand(made(value));
+    return plain ? map_references(*plain, [](NodeId) -> Argument { return Argument::None{}; })
+                 : Argument(made(value));
   }
 
-  ValueId made(const IrValue* value) {
+  NodeId made(const IrValue* value) {
     const auto [known, is_new] =
-        ids_.try_emplace(value, ValueId{static_cast<std::uint32_t>(graph_.values.size())});
+        ids_.try_emplace(value, NodeId{static_cast<std::uint32_t>(graph_.values.size())});
     if (is_new) {
       ProgramValue& added = graph_.values.emplace_back();
       added.meta.type = type_name(*value->type());
@@ -98,9 +98,9 @@ class CodeReader {
   const TorchScriptProgram& program_;
   std::size_t& nodes_;
   ProgramGraph graph_;
-  std::unordered_map<const IrValue*, Value> values_;      // values that the archive has
-  std::unordered_map<const IrValue*, Operand> operands_;  // lists
-  std::unordered_map<const IrValue*, ValueId> ids_;
+  std::unordered_map<const IrValue*, Value> values_;       // values that the archive has
+  std::unordered_map<const IrValue*, Argument> operands_;  // lists
+  std::unordered_map<const IrValue*, NodeId> ids_;
 };
 
 // torch.jit.trace keeps only `training` and `_is_full_backward_hook` of a module's attributes.
