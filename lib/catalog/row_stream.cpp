@@ -19,17 +19,6 @@ void put(std::ostream& out, T value) {
   out.write(bytes.data(), bytes.size());
 }
 
-std::string valid_utf8(std::string_view text) {
-  std::string valid;
-  valid.reserve(text.size());
-  while (!text.empty()) {
-    const Utf8Character character = first_character(text);
-    text.remove_prefix(character.length);
-    valid += character.bytes;
-  }
-  return valid;
-}
-
 }  // namespace
 
 void RowWriter::row(TableId table, const Cells& cells) {

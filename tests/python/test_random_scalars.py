@@ -212,6 +212,14 @@ def test_nan_is_equal_to_itself(program, tmp_path):
     assert fxtrace.trace(path).graph_module()(*given) == torch.jit.load(path)(*given) == (True, False, False)
 
 
+@pytest.mark.parametrize("expression", ["chr(255)", "chr(200) + s", "'é'[0:1]", "s == chr(255)", "[chr(255)]"])
+def test_a_text_that_python_has_not(tmp_path, expression):
+    path = str(tmp_path / "m.pt")
+    torch.jit.save(script(f"def f(s: str):\n    return {expression}\n"), path)
+    (failure,) = fxtrace.trace(path).failures.values()
+    assert "a text that is not UTF-8" in failure.message
+
+
 def test_examples_by_which_torch_divides(program, tmp_path):
     path, made = str(tmp_path / "m.pt"), str(tmp_path / "m.pt2")
     torch.jit.save(script("def f(i: int):\n    return 3.25 // (i // 7), i % (i // 9)\n"), path)

@@ -43,6 +43,17 @@ Utf8Character first_character(std::string_view text) {
   return {text.substr(0, length), length, true};
 }
 
+std::string valid_utf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Character character = first_character(text);
+    text.remove_prefix(character.length);
+    valid += character.bytes;
+  }
+  return valid;
+}
+
 char32_t code_point(std::string_view bytes) {
   const auto lead = static_cast<unsigned char>(bytes.front());
   if (bytes.size() == 1) return lead;

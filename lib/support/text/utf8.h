@@ -18,6 +18,9 @@ struct Utf8Character {
 // in Python and the Unicode standard.
 Utf8Character first_character(std::string_view text);
 
+// Returns `text` with U+FFFD for malformed bytes.
+std::string valid_utf8(std::string_view text);
+
 // Returns the code point of a character of valid UTF-8.
 char32_t code_point(std::string_view bytes);
 

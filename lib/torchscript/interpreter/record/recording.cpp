@@ -1,5 +1,7 @@
 #include "torchscript/interpreter/record/recording.h"
 
+#include "support/text/printable.h"
+#include "support/text/utf8.h"
 #include "torchscript/interpreter/program/convert.h"
 #include "torchscript/interpreter/state/abstract.h"
 
@@ -134,7 +136,14 @@ Argument Recording::argument_part(const Value& value, const IrNode* node, Number
   if (value.is_int()) return context_.number(value.to_int(), meaning, node);
   if (value.is_double()) return value.to_double();
   if (value.is_complex()) return value.to_complex();
-  if (value.is_string()) return value.to_string();
+  if (value.is_string()) {
+    // TorchScript's texts are bytes, which chr() and slices may cut or make.
+    std::string text = value.to_string();
+    if (valid_utf8(text) != text)
+      context_.frames.refuse("a text that is not UTF-8, which Python cannot have: '" + short_line(text) + "'",
+                             node);
+    return text;
+  }
   if (value.is_device()) return Argument::Device{value.to_device().text()};
   if (value.is_enum()) return argument(value.to_enum().value, node);
   if (value.is_tensor()) {
