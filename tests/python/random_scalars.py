@@ -18,12 +18,12 @@ PARAMETERS = {
     "di": "Dict[str, int]", "df": "Dict[int, float]",
 }  # fmt: skip
 # Expressions by the type of their result; int, float, ... stand for expressions of these types. TorchScript divides integers
-# without a check: by zero, and the least by -1, ends the process.
+# without a check: by zero, and the least by -1, ends the process (in gcd, too).
 EXPRESSIONS = {
     "int": (
         "int + int", "int - int", "int * int", "-int", "abs(int)", "int // 3", "int // -4", "int % 5", "int % -3", "int % 4611686018427387907",
         "int & int", "int | int", "int ^ int", "int << int", "int >> int", "int << 3", "int >> 2", "min(int, int)", "max(int, int)",
-        "int(float)", "int(bool)", "int(str)", "math.floor(float)", "math.ceil(float)", "math.gcd(int, int)", "len(str)", "ord(str)", "hash(int)",
+        "int(float)", "int(bool)", "int(str)", "math.floor(float)", "math.ceil(float)", "math.gcd(int, 12)", "len(str)", "ord(str)", "hash(int)",
         "len(List[int])", "len(List[float])", "len(Dict[str, int])", "sum(List[int])", "max(List[int])", "min(List[int])",
         "List[int].index(int)", "List[float].index(float)", "List[float].count(float)", "List[int].count(int)", "List[str].count(str)",
         "List[int][int]", "List[int].pop()", "List[int].pop(1)", "Dict[str, int][str]", "Dict[str, int].pop(str)", "Dict[str, int].pop(str, int)",

@@ -176,6 +176,11 @@ void OperatorCalls::run(const IrNode* node) {
       node->input(0) == node->input(1) && node->input(0)->type()->kind() == TypeKind::kFloat)
     return frames_.set(node, Value(schema->name == "aten::eq"));
   Values values = frames_.inputs(node);
+  // It takes i / 1 for i, an integer where a float is declared.
+  const auto is_integer = [&](std::size_t i) { return node->input(i)->type()->kind() == TypeKind::kInt; };
+  if (schema->name == "aten::div" && is_integer(0) && is_integer(1) && frames_.is_constant(node->input(1)) &&
+      !frames_.is_constant(node->input(0)) && values[1].is_int() && values[1].to_int() == 1)
+    return frames_.set(node, values[0]);
   schema = take_number(node, schema, values);
   if (schema->name == "aten::einsum" && schema->is_variadic) {
     auto all = with_equation(values);
