@@ -264,7 +264,7 @@ ProgramRecords lower_method(const ConvertArguments& arguments, const Config& con
   options.method = config.options.method;
   options.schemas = config.options.op_schemas;
   std::ranges::copy(config.options.registered.schemas, std::back_inserter(options.schemas));
-  if (const auto* program = dynamic_cast<const ExportedProgram*>(traced.program.get())) {
+  if (const auto* program = as_exported(traced.program.get())) {
     for (const auto& [name, range] : program->dimensions().ranges())
       options.dimensions.push_back({name, range.low, range.high});
     if (!arguments.has_part()) options.in_spec = program->in_spec();
@@ -300,21 +300,23 @@ int convert(const ConvertArguments& arguments, Config config, Config plain,
     });
   } else {
     const TraceOptions given = config.options;
+    TraceRequest wanted{.costs = false};
+    if (arguments.methods.size() > 1 && info.kind == FileKind::kTorchScript)
+      wanted.loaded =
+          with_input(input, [&] { return load_program(input.file(), info, given, listener_of(console)); });
     for (const std::string& method : methods) {
       config.options = given;
       config.options.method = method;
-      if (arguments.methods.size() > 1 && info.kind == FileKind::kTorchScript) {
-        with_input(input, [&] {
-          keep_own_inputs(*load_program(input.file(), info, given, Listener()), arguments.methods,
-                          config.options);
-        });
+      if (wanted.loaded) {
+        with_input(input, [&] { keep_own_inputs(*wanted.loaded, arguments.methods, config.options); });
       }
-      TraceResult& traced = trace_file(input, info, config, {}, isolated, console);
+      TraceResult& traced = trace_file(input, info, config, wanted, isolated, console);
       run_passes(config.passes, traced.collection, console);
       ExtractRequest part = arguments.part;
       if (!part.from.empty() || !part.to.empty()) {
         plain.options.method = method;
-        const TraceResult& named = trace_file(input, info, plain, {}, isolated, console);
+        const TraceResult& named =
+            trace_file(input, info, plain, {.costs = false, .loaded = traced.program}, isolated, console);
         if (!named.collection.graphs.empty() && !traced.collection.graphs.empty())
           part = with_input(input, [&] {
             return part_in(traced.collection.graphs.front().graph, named.collection.graphs.front().graph,

@@ -173,7 +173,7 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
   const verify::Engine engine(api);
   verify::keep_callable_operators(engine);
   const verify::ModelSource source{engine, input.file(), info.root, collection, traced.options};
-  const auto* program = dynamic_cast<const ExportedProgram*>(result.program.get());
+  const auto* program = as_exported(result.program.get());
   const verify::Load load = [&] {
     return program == nullptr ? verify::load_script_model(source)
                               : verify::load_program_model(source, *program);
@@ -185,7 +185,7 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
     for (const ParameterRecord& parameter : other->program->parameters()) {
       if (parameter.kind == ParameterKind::kBuffer && !parameter.alias_of) of.state.push_back(parameter.name);
     }
-    const auto* exported = dynamic_cast<const ExportedProgram*>(other->program.get());
+    const auto* exported = as_exported(other->program.get());
     load_other = [of, exported] {
       return exported == nullptr ? verify::load_script_model(of) : verify::load_program_model(of, *exported);
     };

@@ -38,6 +38,7 @@ auto naming_file(const ModelFile& file, F&& f) {
 TraceResult traced(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
                    const TraceRequest& wanted, const Listener& listener) {
   return naming_file(file, [&] {
+    if (wanted.loaded) return trace_program(wanted.loaded, options, wanted, listener);
     const Timer timer;
     std::unique_ptr<const Program> program = load(info, options, listener);
     const std::string time = timer.milliseconds();

@@ -77,7 +77,7 @@ TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOpt
   TraceResult result = trace(*program, options, wanted.description);
   if (const std::string text = refusal(result.collection, options); !text.empty()) listener.warning(text);
   const Timer cost_time;
-  add_costs(result.collection);
+  if (wanted.costs) add_costs(result.collection);
   result.trace_time = trace_time.milliseconds();
   std::size_t nodes = 0;
   for (const auto& graph : result.collection.graphs) nodes += graph.graph.size();

@@ -20,6 +20,9 @@ struct TraceRequest {
   // If the options name no method and the root has no forward, describe modules and parameters instead of
   // failing.
   bool graphs_if_any = false;
+  bool costs = true;  // of nodes and graphs
+  // The program, if another trace of the file has read it already.
+  std::shared_ptr<const Program> loaded = nullptr;
 };
 
 // Receives messages while a trace runs.
@@ -33,7 +36,7 @@ struct Listener {
 // reported, with their number, and the others go to listener.progress().
 void warn_of(const std::vector<Diagnostic>& warnings, const Listener& listener);
 
-// Traces the program, adds costs, and works out the parts that `wanted` names.  The result keeps the program
+// Traces the program and works out the parts that `wanted` names.  The result keeps the program
 // alive.
 TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOptions& options,
                           const TraceRequest& wanted, const Listener& listener);
