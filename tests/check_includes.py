@@ -36,7 +36,7 @@ LAYERS = {
     "graph": ["", "analysis"],
     "operators": ["", "names"],
     "opinfo": ["|rules|values", "operators"],
-    "passes": ["support", "analysis"],
+    "passes": ["support"],
     "torchscript": ["language", "values", "operators", "ir", "compiler", "objects"],
     "torchscript/interpreter": ["program|code", "state", "propagate", "evaluate", "strategies", "record", "graph"],
     "trace": ["options|tracer", "modules", "search"],

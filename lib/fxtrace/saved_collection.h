@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "archive/model_file.h"
+#include "extract/extract.h"
 #include "graph/graph_collection.h"
-#include "passes/extract.h"
 #include "passes/pass.h"
 #include "trace/search/trace_program.h"
 

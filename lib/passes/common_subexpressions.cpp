@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "passes/analysis/alias_regions.h"
-#include "passes/support/rewrite.h"
+#include "analysis/alias_regions.h"
+#include "graph/rewrite.h"
 
 namespace fxtrace {
 namespace {

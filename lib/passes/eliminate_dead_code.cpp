@@ -9,9 +9,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "passes/analysis/switches.h"
-#include "passes/support/rewrite.h"
-#include "passes/support/subgraph_call.h"
+#include "analysis/switches.h"
+#include "graph/rewrite.h"
+#include "graph/subgraph_call.h"
 
 namespace fxtrace {
 namespace {

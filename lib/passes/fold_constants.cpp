@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/alias_regions.h"
+#include "analysis/taken_branch.h"
 #include "graph/analysis/fold_numbers.h"
+#include "graph/rewrite.h"
 #include "operators/known_numbers.h"
 #include "opinfo/python_spelling.h"
-#include "passes/analysis/alias_regions.h"
-#include "passes/analysis/taken_branch.h"
-#include "passes/support/rewrite.h"
 
 namespace fxtrace {
 namespace {

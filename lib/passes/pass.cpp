@@ -4,9 +4,9 @@
 #include <iterator>
 #include <utility>
 
+#include "analysis/view_tree.h"
 #include "graph/analysis/collection_summary.h"
 #include "passes/all_passes.h"
-#include "passes/analysis/view_tree.h"
 #include "passes/support/input_facts.h"
 #include "support/timer.h"
 

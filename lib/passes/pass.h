@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/effects.h"
 #include "graph/graph_collection.h"
-#include "passes/analysis/effects.h"
 
 namespace fxtrace {
 

@@ -13,14 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/alias_regions.h"
+#include "graph/rewrite.h"
 #include "operators/names/modules.h"
 #include "opinfo/batching.h"
 #include "opinfo/identities.h"
-#include "passes/analysis/alias_regions.h"
 #include "passes/remove_batch_dims/batch_plan.h"
 #include "passes/remove_batch_dims/batch_rules.h"
 #include "passes/remove_batch_dims/batch_steps.h"
-#include "passes/support/rewrite.h"
 
 namespace fxtrace {
 namespace {

@@ -42,12 +42,12 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/view_tree.h"
+#include "analysis/view_undo.h"
 #include "graph/node_spec.h"
+#include "graph/rewrite.h"
 #include "operators/names/function_traits.h"
 #include "opinfo/rules/shape_helpers.h"
-#include "passes/analysis/view_tree.h"
-#include "passes/analysis/view_undo.h"
-#include "passes/support/rewrite.h"
 #include "shapes/scalar_type.h"
 #include "support/text/number_in.h"
 

@@ -5,13 +5,13 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/alias_regions.h"
+#include "analysis/identity_call.h"
+#include "analysis/layout.h"
+#include "graph/rewrite.h"
 #include "operators/names/function_traits.h"
 #include "operators/names/modules.h"
 #include "opinfo/identities.h"
-#include "passes/analysis/alias_regions.h"
-#include "passes/analysis/identity_call.h"
-#include "passes/analysis/layout.h"
-#include "passes/support/rewrite.h"
 
 namespace fxtrace {
 namespace {

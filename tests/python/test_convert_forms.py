@@ -248,8 +248,14 @@ def test_elements_one_by_one(program, tmp_path, code, given):
 NOT_ALL_FORMS = ("failing_nested", "overlap", "test_models", "aotinductor", "executorch", "coremltools")
 
 
+CONVERTING = [
+    "test_convert.py", "test_convert_models.py", "test_archives.py", "test_checked_assumptions.py", "test_package.py",
+    "test_package_functions.py", "test_quantized_files.py", "test_shared_values.py", "test_sparse_and_quantized.py", "test_verify_against.py",
+]  # fmt: skip
+
+
 @pytest.mark.volume
-@pytest.mark.parametrize("file", ["test_convert.py", "test_convert_models.py"])
+@pytest.mark.parametrize("file", CONVERTING)
 def test_all_forms_of_what_other_tests_convert(program, file):
     words = ["-q", "-x", "-p", "no:cacheprovider", "-k", " and ".join(f"not {name}" for name in NOT_ALL_FORMS), "--fxtrace", program.path]
     done = subprocess.run(

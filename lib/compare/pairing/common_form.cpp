@@ -14,12 +14,14 @@
 #include <unordered_set>
 #include <utility>
 
+#include "analysis/identity_call.h"
 #include "compare/pairing/compared_graph.h"
 #include "costs/known_arguments.h"
 #include "graph/analysis/fold_numbers.h"
 #include "graph/analysis/input_sizes.h"
 #include "graph/analysis/text_form.h"
 #include "graph/node_spec.h"
+#include "graph/rewrite.h"
 #include "operators/known_numbers.h"
 #include "operators/names/modules.h"
 #include "operators/names/python_functions.h"
@@ -27,8 +29,6 @@
 #include "opinfo/infer.h"
 #include "opinfo/operator_row.h"
 #include "passes/all_passes.h"
-#include "passes/analysis/identity_call.h"
-#include "passes/support/rewrite.h"
 
 namespace fxtrace {
 namespace {

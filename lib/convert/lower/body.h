@@ -16,12 +16,12 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/alias_regions.h"
 #include "convert/lower/lowering.h"
 #include "convert/lower/module_stacks.h"
 #include "convert/lower/written_program.h"
 #include "graph/graph.h"
 #include "graph/namespace.h"
-#include "passes/analysis/alias_regions.h"
 
 namespace fxtrace {
 

@@ -14,6 +14,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "analysis/alias_regions.h"
+#include "analysis/effects.h"
 #include "convert/lower/body.h"
 #include "convert/lower/element_bytes.h"
 #include "convert/lower/guard_code.h"
@@ -26,8 +28,6 @@
 #include "graph/analysis/input_sizes.h"
 #include "graph/analysis/text_form.h"
 #include "operators/operators.h"
-#include "passes/analysis/alias_regions.h"
-#include "passes/analysis/effects.h"
 #include "shapes/scalar_type.h"
 #include "support/error.h"
 #include "support/text/identifier.h"

@@ -515,4 +515,8 @@ const CallSignature* ExportedProgram::find_signature(const Hierarchy::Call& call
   return found == call_signatures_.end() ? nullptr : &found->second;
 }
 
+const ExportedProgram* as_exported(const Program* program) {
+  return dynamic_cast<const ExportedProgram*>(program);
+}
+
 }  // namespace fxtrace

@@ -100,4 +100,7 @@ class ExportedProgram : public Program {
   std::vector<Expression> conditions_;
 };
 
+// Returns the program as one of torch.export; null when it is of another kind.
+const ExportedProgram* as_exported(const Program* program);
+
 }  // namespace fxtrace

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/effects.h"
 #include "opinfo/batching.h"
-#include "passes/analysis/effects.h"
 #include "passes/remove_batch_dims/batch_steps.h"
 #include "passes/support/named_arguments.h"
 

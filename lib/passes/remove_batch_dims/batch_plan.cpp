@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "passes/support/rewrite.h"
+#include "graph/rewrite.h"
 
 namespace fxtrace {
 

@@ -1,7 +1,7 @@
 // Applies the batching rules of opinfo/batching.h to the nodes of a graph.
 #pragma once
 
-#include "passes/analysis/effects.h"
+#include "analysis/effects.h"
 #include "passes/remove_batch_dims/batch_plan.h"
 
 namespace fxtrace {

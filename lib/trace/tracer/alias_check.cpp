@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/alias_regions.h"
 #include "operators/higher_order.h"
 #include "operators/target.h"
-#include "passes/analysis/alias_regions.h"
 
 namespace fxtrace {
 namespace {

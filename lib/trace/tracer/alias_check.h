@@ -13,7 +13,7 @@
 //    loop, each carried value is also a copy of its own input (the loop may run no turn), and pairs are
 //    chained over turns.
 // 3. Values that may share memory in the code form a class: the regions of the alias analysis
-//    (passes/analysis/alias_regions.h), united for each pair of a copied result and its operand.
+//    (analysis/alias_regions.h), united for each pair of a copied result and its operand.
 // 4. Each value of such a class has the set of calls, among those with copies, that its memory went through.
 //    Values of one class with the same set share memory in the graph too.
 // 5. A value that is used after a write must have the same set as the written value, counting only calls
@@ -38,8 +38,8 @@
 #include <optional>
 #include <string>
 
+#include "analysis/effects.h"
 #include "graph/graph_collection.h"
-#include "passes/analysis/effects.h"
 
 namespace fxtrace {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "passes/analysis/alias_regions.h"
+#include "analysis/alias_regions.h"
 #include "support/text/qualified_name.h"
 
 namespace fxtrace {

@@ -2,7 +2,7 @@
 //
 // `self.state = new` gives the attribute another tensor.  A graph cannot do that: it records
 // aten.copy_(self.state, new), which writes into the attribute's own tensor.  The two differ in three ways,
-// all about values that share memory (passes/analysis/alias_regions.h):
+// all about values that share memory (analysis/alias_regions.h):
 //
 // 1. The old tensor.  In the code it keeps its elements; in the graph the copy overwrites them.  If a value
 //    that may alias it is used after the copy, or is the value that is copied, all uses of the attribute but

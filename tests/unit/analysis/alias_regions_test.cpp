@@ -1,9 +1,9 @@
 // Which values may share memory, and where it is written.
-#include "passes/analysis/alias_regions.h"
+#include "analysis/alias_regions.h"
 
+#include "analysis/effects.h"
 #include "catch.h"
 #include "graph/graph_collection.h"
-#include "passes/analysis/effects.h"
 #include "tests/forms/graph_text.h"
 
 using namespace fxtrace;  // NOLINT(google-build-using-namespace)

@@ -1,4 +1,4 @@
-#include "passes/analysis/switches.h"
+#include "analysis/switches.h"
 
 #include "operators/names/function_traits.h"
 

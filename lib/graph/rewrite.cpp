@@ -1,4 +1,4 @@
-#include "passes/support/rewrite.h"
+#include "graph/rewrite.h"
 
 #include <algorithm>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "passes/analysis/identity_call.h"
+#include "analysis/identity_call.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/rewrite.h"
 #include "opinfo/identities.h"
-#include "passes/support/rewrite.h"
 #include "shapes/scalar_type.h"
 
 namespace fxtrace {

@@ -1,4 +1,4 @@
-#include "passes/extract.h"
+#include "extract/extract.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,17 +11,17 @@
 #include <unordered_set>
 #include <utility>
 
+#include "analysis/graph_part.h"
 #include "graph/analysis/call_order.h"
 #include "graph/analysis/parameter_uses.h"
 #include "graph/each_graph.h"
 #include "graph/module_paths.h"
 #include "graph/node_spec.h"
+#include "graph/rewrite.h"
+#include "graph/subgraph_call.h"
 #include "operators/operators.h"
 #include "opinfo/python_spelling.h"
 #include "opinfo/traits.h"
-#include "passes/analysis/graph_part.h"
-#include "passes/support/rewrite.h"
-#include "passes/support/subgraph_call.h"
 #include "support/error.h"
 #include "support/text/identifier.h"
 #include "support/text/nearest.h"

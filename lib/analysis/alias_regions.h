@@ -39,8 +39,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/effects.h"
 #include "graph/graph_collection.h"
-#include "passes/analysis/effects.h"
 
 namespace fxtrace {
 

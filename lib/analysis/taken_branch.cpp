@@ -1,12 +1,12 @@
-#include "passes/analysis/taken_branch.h"
+#include "analysis/taken_branch.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "graph/node_spec.h"
+#include "graph/rewrite.h"
+#include "graph/subgraph_call.h"
 #include "operators/target.h"
-#include "passes/support/rewrite.h"
-#include "passes/support/subgraph_call.h"
 #include "support/text/qualified_name.h"
 
 namespace fxtrace {

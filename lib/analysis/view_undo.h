@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/effects.h"
 #include "graph/graph.h"
-#include "passes/analysis/effects.h"
 
 namespace fxtrace {
 

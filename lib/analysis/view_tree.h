@@ -50,8 +50,8 @@
 #include <utility>
 #include <vector>
 
-#include "passes/analysis/alias_regions.h"
-#include "passes/analysis/strides.h"
+#include "analysis/alias_regions.h"
+#include "analysis/strides.h"
 
 namespace fxtrace {
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "passes/analysis/alias_regions.h"
+#include "analysis/alias_regions.h"
 #include "symbolic/sym_int.h"
 
 namespace fxtrace {

@@ -1,7 +1,7 @@
 // Recognizes calls that return their input, from their arguments and the known shapes and dtypes.
 #pragma once
 
-#include "passes/analysis/effects.h"
+#include "analysis/effects.h"
 
 namespace fxtrace {
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "analysis/effects.h"
 #include "graph/graph_collection.h"
-#include "passes/analysis/effects.h"
 
 namespace fxtrace {
 

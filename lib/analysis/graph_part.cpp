@@ -1,13 +1,13 @@
-#include "passes/analysis/graph_part.h"
+#include "analysis/graph_part.h"
 
 #include <algorithm>
 #include <string>
 #include <unordered_set>
 #include <utility>
 
+#include "graph/subgraph_call.h"
 #include "operators/names/function_traits.h"
 #include "opinfo/batching.h"
-#include "passes/support/subgraph_call.h"
 #include "support/error.h"
 #include "support/text/qualified_name.h"
 

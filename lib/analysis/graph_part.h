@@ -1,4 +1,4 @@
-// The nodes of a part of a graph, closed so that they compute the same by themselves (see passes/extract.h).
+// The nodes of a part of a graph, closed so that they compute the same by themselves (see extract/extract.h).
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/alias_regions.h"
+#include "analysis/effects.h"
 #include "graph/graph_collection.h"
-#include "passes/analysis/alias_regions.h"
-#include "passes/analysis/effects.h"
 
 namespace fxtrace {
 

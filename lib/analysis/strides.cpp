@@ -1,4 +1,4 @@
-#include "passes/analysis/strides.h"
+#include "analysis/strides.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "passes/analysis/identity_call.h"
-#include "passes/support/rewrite.h"
+#include "analysis/identity_call.h"
+#include "graph/rewrite.h"
 #include "support/text/identifier.h"
 
 namespace fxtrace {

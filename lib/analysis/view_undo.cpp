@@ -1,10 +1,10 @@
-#include "passes/analysis/view_undo.h"
+#include "analysis/view_undo.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 
-#include "passes/support/rewrite.h"
+#include "graph/rewrite.h"
 
 namespace fxtrace {
 namespace {

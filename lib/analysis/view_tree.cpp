@@ -1,17 +1,17 @@
-#include "passes/analysis/view_tree.h"
+#include "analysis/view_tree.h"
 
 #include <algorithm>
 #include <map>
 #include <unordered_set>
 #include <utility>
 
+#include "analysis/identity_call.h"
+#include "analysis/view_undo.h"
 #include "operators/names/function_traits.h"
 #include "operators/target.h"
 #include "opinfo/identities.h"
 #include "opinfo/operator_entry.h"
 #include "opinfo/rules/shape_helpers.h"
-#include "passes/analysis/identity_call.h"
-#include "passes/analysis/view_undo.h"
 
 namespace fxtrace {
 namespace {

@@ -1,10 +1,10 @@
-#include "passes/support/subgraph_call.h"
+#include "graph/subgraph_call.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "graph/rewrite.h"
 #include "operators/target.h"
-#include "passes/support/rewrite.h"
 
 namespace fxtrace {
 std::vector<NodeId> inputs_of(const Graph& graph) {

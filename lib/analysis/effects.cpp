@@ -1,15 +1,15 @@
-#include "passes/analysis/effects.h"
+#include "analysis/effects.h"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "analysis/alias_regions.h"
+#include "analysis/identity_call.h"
 #include "operators/higher_order.h"
 #include "operators/names/function_traits.h"
 #include "operators/names/modules.h"
 #include "operators/target.h"
-#include "passes/analysis/alias_regions.h"
-#include "passes/analysis/identity_call.h"
 #include "shapes/scalar_type.h"
 #include "support/saturated.h"
 

@@ -1,8 +1,8 @@
 // Layout analysis: whether the strides of a tensor can be observed.
 #pragma once
 
+#include "analysis/effects.h"
 #include "graph/graph_collection.h"
-#include "passes/analysis/effects.h"
 
 namespace fxtrace {
 

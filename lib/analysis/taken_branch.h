@@ -9,8 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "analysis/effects.h"
 #include "graph/graph_collection.h"
-#include "passes/analysis/effects.h"
 
 namespace fxtrace {
 

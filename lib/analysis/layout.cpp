@@ -1,4 +1,4 @@
-#include "passes/analysis/layout.h"
+#include "analysis/layout.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "catch.h"
+#include "extract/extract.h"
 #include "graph/lint.h"
-#include "passes/extract.h"
 #include "sample_collection.h"
 #include "support/error.h"
 

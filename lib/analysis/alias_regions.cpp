@@ -1,4 +1,4 @@
-#include "passes/analysis/alias_regions.h"
+#include "analysis/alias_regions.h"
 
 #include <algorithm>
 #include <map>
