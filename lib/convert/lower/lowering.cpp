@@ -578,19 +578,21 @@ class Lowering {
 
   // Returns the name of another tensor of the model in whose memory the plain attribute is, and to which the
   // graph writes, as a program would have two tensors; empty for most.
-  std::string find_written_partner(const Node& node) const {
-    Semantics semantics(collection_);
-    std::optional<AliasRegions> regions;
+  std::string find_written_partner(const Node& node) {
     for (const NodeId id : source_.graph.order()) {
       const Node& other = source_.graph.node(id);
       if (other.op != Opcode::kGetAttr || *other.target == *node.target ||
-          semantics.memory_name(*other.target) != semantics.memory_name(*node.target)) {
+          semantics_.memory_name(*other.target) != semantics_.memory_name(*node.target)) {
         continue;
       }
-      if (!regions) regions.emplace(source_, semantics);
-      if (regions->is_written(id)) return *other.target;
+      if (regions().is_written(id)) return *other.target;
     }
     return {};
+  }
+
+  const AliasRegions& regions() {
+    if (!regions_) regions_.emplace(source_, semantics_);
+    return *regions_;
   }
 
   // Returns the plain value of an attribute in the file; null if the module has no such attribute.
@@ -987,7 +989,6 @@ class Lowering {
   void note_overlaps() {
     std::map<std::string, std::set<std::string>> shared;  // names by that of their memory
     std::set<std::string> written;
-    std::optional<AliasRegions> regions;
     for (const NodeId id : source_.graph.order()) {
       const Node& node = source_.graph.node(id);
       if (node.op != Opcode::kGetAttr) continue;
@@ -996,8 +997,7 @@ class Lowering {
       auto& names = shared[memory];
       names.insert(name);
       if (names.size() == 1) continue;
-      if (!regions) regions.emplace(source_, semantics_);
-      if (regions->is_written(id)) written.insert(memory);
+      if (regions().is_written(id)) written.insert(memory);
     }
     for (const std::string& memory : written) {
       result_.notes.push_back(
@@ -1059,6 +1059,7 @@ class Lowering {
   const LoweringOptions& options_;
   const ModuleGraph& source_;
   Semantics semantics_;
+  std::optional<AliasRegions> regions_;  // of the source, once they were asked for
   Lowered result_;
   ModuleStacks stacks_;
   LoweringState state_;
