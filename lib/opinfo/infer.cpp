@@ -134,7 +134,7 @@ Results infer(const RuleArguments& args) {
   if (asks_for_layout(args) && name.find("sparse") == std::string_view::npos) throw CannotTell{};
   const std::string_view written = written_argument(schema);
   if (!written.empty()) {
-    name.remove_suffix(1);
+    if (name.ends_with('_')) name.remove_suffix(1);
     const ShapeRule rule = facts_of(name).shape;
     if ((args.traits() & traits::kChangesShape) != 0) {
       if (rule == nullptr) throw CannotTell{};

@@ -35,6 +35,7 @@ OperatorEntry make_entry(const Operator& op) {
   const OperatorFacts* found = facts_of_overload(op);
   const OperatorFacts& own = found != nullptr ? *found : kNoFacts;
   entry.shape = of_name.shape;
+  entry.renamed = of_name.renamed;
   entry.macs = find_cost_rule(op);
   entry.value = own.value != nullptr ? own.value : all.value;
   entry.batch = own.batch.empty() ? all.batch : own.batch;

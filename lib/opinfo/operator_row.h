@@ -49,6 +49,11 @@ struct OperatorFacts {
   // Another synonym, for comparisons: "adjoint" for mH; "conv" stands for conv1d and others, which say by
   // their names what this operator says by its arguments.
   std::string_view compared_as = {};
+  // The operator of aten that gives the same, where the namespace is another: shape, multiply-accumulates and
+  // traits of results that this row leaves out are those of that row.  "=" stands for the same name.
+  std::string_view like = {};
+  // What the rules of `like` call the arguments, if the schema has other names: "dim=dims self=inp".
+  std::string_view renamed = {};
   ShapeRule shape = nullptr;      // sizes and dtypes of the results
   ShapeRule of_sparse = nullptr;  // the same for calls with a sparse tensor
   Check check = nullptr;

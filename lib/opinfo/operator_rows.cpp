@@ -1,5 +1,6 @@
 // The index of all rows by the names of operators that they list.
 #include <algorithm>
+#include <deque>
 #include <string>
 #include <unordered_map>
 
@@ -10,12 +11,31 @@ namespace {
 
 using Index = std::unordered_map<std::string_view, const OperatorFacts*>;
 
+// Returns the facts of a row with `like`, completed by those of the other operator.
+OperatorFacts completed(OperatorFacts facts, std::string_view name, const Index& index) {
+  const auto found = index.find(facts.like == "=" ? name.substr(name.find("::") + 2) : facts.like);
+  if (found == index.end()) return facts;
+  const OperatorFacts& other = *found->second;
+  using namespace traits;  // NOLINT(google-build-using-namespace)
+  constexpr Traits kOfResults = kNoMacs | kKeepsRank | kKeepsDtype | kLikeFirst | kGivesBool |
+                                kMakesContiguous | kKeepsContiguous | kForFloats | kNotForIntegers |
+                                kNotForHalf;
+  facts.traits |= other.traits & kOfResults;
+  if (facts.shape == nullptr) facts.shape = other.shape;
+  if (facts.macs == nullptr) facts.macs = other.macs;
+  return facts;
+}
+
 // The keys are names as rows write them: without "aten::".
 Index make_index() {
   Index index;
   constexpr std::size_t kAbout = 2048;
   index.reserve(kAbout);
   for_each_row([&](std::string_view name, const OperatorFacts& facts) { index.emplace(name, &facts); });
+  static std::deque<OperatorFacts> all_completed;
+  for_each_row([&](std::string_view name, const OperatorFacts& facts) {
+    if (!facts.like.empty()) index[name] = &all_completed.emplace_back(completed(facts, name, index));
+  });
   return index;
 }
 

@@ -160,7 +160,7 @@ def difference(expected: Any, actual: Any, path: str = "output") -> str | None:
             return difference(expected.to_dense(), actual.to_dense(), path + ".to_dense()")
         if expected.is_quantized:
             return difference(expected.int_repr(), actual.int_repr(), path + ".int_repr()")
-        a, b = expected.detach().contiguous().reshape(-1), actual.detach().contiguous().reshape(-1)
+        a, b = (tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1) for tensor in (expected, actual))
         if torch.equal(a.view(torch.uint8), b.view(torch.uint8)):
             return None
         worst = (a.to(torch.float64) - b.to(torch.float64)).abs().max().item()

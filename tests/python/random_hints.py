@@ -82,6 +82,15 @@ MADE = {
     "optional": "y",
     "mixed": "(y, 1)",
 }
+# An example of each kind of an input that torch.jit.trace takes.
+EXAMPLES = MADE | {
+    "image": "torch.rand(2, 3, 8, 8)",
+    "ids": "torch.ones(2, 3, dtype=torch.int64)",
+    "lists": '{"a": [y, y]}',
+    "dicts": '{"a": {"b": y, "c": y}}',
+    "numbered": "{0: y}",
+    "optional_list": "[y, y]",
+}
 HEAD = '''
 import torch
 from typing import Dict, List, NamedTuple, Optional, Tuple
@@ -122,6 +131,7 @@ class Base(nn.Module):
 @dataclass
 class Drawn:
     code: str = HEAD
+    kinds: list[str] = field(default_factory=list)  # of the inputs
     specs: dict[str, str] = field(default_factory=dict)  # by path, "past.0": what --input may say of each
     values: dict[str, str] = field(default_factory=dict)  # by input: what --concrete may say
 
@@ -139,6 +149,7 @@ def draw(seed: int) -> Drawn:
 
     kinds = [chance.choice(list(KINDS)) for _ in range(chance.randint(1, 3))]
     inputs = dict(zip(chance.sample(["x", "images", "past", "mask", "flag"], len(kinds)), kinds, strict=True))
+    drawn.kinds = kinds
     body = [use(name, kind) for name, kind in inputs.items()]
     members = ""
     for i in range(chance.randint(0, 2)):
@@ -162,17 +173,28 @@ def draw(seed: int) -> Drawn:
     return drawn
 
 
-def write(drawn: Drawn, folder: str, name: str) -> str | None:
-    """Script the model into a file; None if torch refuses its code."""
+def write(drawn: Drawn, folder: str, name: str, traced: bool = False) -> str | None:
+    """Script or trace the model into a file; None if torch refuses its code."""
     source = os.path.join(folder, f"{name}.py")
     with open(source, "w", encoding="utf-8") as file:
         file.write(drawn.code)
     spec = importlib.util.spec_from_file_location(name, source)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    model = module.Net().eval()
     path = os.path.join(folder, f"{name}.pt")
     try:
-        torch.jit.script(module.Net().eval()).save(path)
-    except RuntimeError:
-        return None
+        if traced:
+            if not set(drawn.kinds) <= EXAMPLES.keys():
+                return None
+            examples = tuple(eval(EXAMPLES[kind], vars(module) | {"y": torch.rand(2, 4)}) for kind in drawn.kinds)
+            # Named tuples become tuples.
+            drawn.specs = {path.replace(".first", ".0").replace(".second", ".1"): spec for path, spec in drawn.specs.items()}
+            torch.jit.trace(model, examples, strict=False, check_trace=False).save(path)
+        else:
+            torch.jit.script(model).save(path)
+    except Exception as error:
+        if traced or isinstance(error, RuntimeError):
+            return None
+        raise
     return path

@@ -69,6 +69,8 @@ def text_of(value: Any) -> str:
         return f"'{value}'"
     if isinstance(value, torch.device):
         return f"@{value}"
+    if isinstance(value, torch.dtype):
+        return dtype_text(value)
     if isinstance(value, (list, tuple)):
         return f"[{','.join(map(text_of, value))}]"
     raise NoText

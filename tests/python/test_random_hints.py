@@ -116,13 +116,15 @@ def check(program, drawn: random_hints.Drawn, command: list[str]) -> int:
     return tried
 
 
+@pytest.mark.parametrize("traced", [False, True])
 @pytest.mark.parametrize("part", tiers.one_in(SEEDS // TOGETHER, range(SEEDS // TOGETHER)))
-def test_options_that_are_printed(program, tmp_path, monkeypatch, part):
+def test_options_that_are_printed(program, tmp_path, monkeypatch, part, traced):
+    """Torch traces one in three of the models, and of one part none."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     tried = 0
     for seed in range(part * TOGETHER, (part + 1) * TOGETHER):
         drawn = random_hints.draw(seed)
-        path = random_hints.write(drawn, os.fspath(tmp_path), f"drawn{seed}")
+        path = random_hints.write(drawn, os.fspath(tmp_path), f"drawn{seed}", traced)
         if path is not None:
             tried += sum(check(program, drawn, command) for command in commands(path))
-    assert tried > 2 * TOGETHER
+    assert traced or tried > 2 * TOGETHER

@@ -856,6 +856,47 @@ Result random_between(const LoweredCall& call, Body& body) {
   return written;
 }
 
+// Lowers views and writes of prims as the operators of aten that they run as: of other operators with aliases
+// torch decomposes none.
+template <const char* Target>
+Result as_aten(const LoweredCall& call, Body& body) {
+  std::vector<Argument> args;
+  const Schema schema = find_operator(parse_target(*call.node.target))->schema();
+  for (std::size_t i = 0; i < schema.arguments.size(); ++i)
+    args.push_back(call.argument(i, schema.arguments[i].name));
+  const Argument result = body.emit(call.node, Target, std::move(args), {}, *call.node.meta, call.node.name);
+  if (schema.writes()) body.keep_maker(result);
+  return result;
+}
+constexpr char kAlias[] = "aten.alias.default", kAsStrided[] = "aten.as_strided.default",
+               kConj[] = "aten._conj.default", kCopy[] = "aten.copy_.default",
+               kFlatten[] = "aten.flatten.using_ints", kImag[] = "aten.imag.default",
+               kPermute[] = "aten.permute.default", kReal[] = "aten.real.default",
+               kResize[] = "aten.resize_.default", kSqueeze[] = "aten.squeeze.dims",
+               kView[] = "aten.view.dtype";
+
+Result split_dim(const LoweredCall& call, Body& body) {
+  Argument::List sizes{{call.argument(2, "outer_length"), std::int64_t{-1}}};
+  return body.emit(call.node, "aten.unflatten.int",
+                   {call.argument(0, "a"), call.argument(1, "dim"), std::move(sizes)}, {}, *call.node.meta,
+                   call.node.name);
+}
+
+Result broadcast_in_dim(const LoweredCall& call, Body& body) {
+  Argument tensor = call.argument(0, "a");
+  const Argument shape = call.argument(1, "shape"), given = call.argument(2, "broadcast_dimensions");
+  const auto *sizes = items_of(shape), *places = items_of(given);
+  Meta meta = body.meta_of(tensor);
+  if (sizes == nullptr || places == nullptr || !meta.shape || meta.shape->size() != places->size()) return {};
+  for (std::size_t i = 0; i < sizes->size(); ++i) {
+    const auto place = static_cast<std::int64_t>(i);
+    if (std::ranges::find(*places, Argument(place)) != places->end()) continue;
+    meta.shape->insert(meta.shape->begin() + place, Expression(1));
+    tensor = body.emit(call.node, "aten.unsqueeze.default", {tensor, place}, {}, meta);
+  }
+  return body.emit(call.node, "aten.expand.default", {tensor, shape}, {}, *call.node.meta, call.node.name);
+}
+
 // Leaves out a mark for the profiler, which torch.export does not keep either.
 Result left_out(const LoweredCall& /*call*/, Body& /*body*/) { return Argument(); }
 
@@ -894,6 +935,19 @@ constexpr Row kRows[] = {
     {"torch.Tensor", "tolist", to_list},
     {"prim.NumToTensor", "Scalar bool", tensor_of_number},
     {"torch", "tensor as_tensor", tensor_of_data},
+    {"prims", "as_strided.default", as_aten<kAsStrided>},
+    {"prims", "broadcast_in_dim.default", broadcast_in_dim},
+    {"prims", "collapse_view.default", as_aten<kFlatten>},
+    {"prims", "conj.default", as_aten<kConj>},
+    {"prims", "copy_to.default", as_aten<kCopy>},
+    {"prims", "imag.default", as_aten<kImag>},
+    {"prims", "real.default", as_aten<kReal>},
+    {"prims", "resize.default", as_aten<kResize>},
+    {"prims", "split_dim.default", split_dim},
+    {"prims", "squeeze.default", as_aten<kSqueeze>},
+    {"prims", "transpose.default", as_aten<kPermute>},
+    {"prims", "view_of.default", as_aten<kAlias>},
+    {"prims", "view_of_dtype.default", as_aten<kView>},
     {"operator", "getitem", item_of_container},
     {"operator", "iadd", extended},
     {"operator", "setitem", with_item_set},

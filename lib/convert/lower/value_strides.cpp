@@ -336,6 +336,15 @@ OptionalStrides expanded(const Rules&, const Tensor& base, const Sizes& sizes) {
   return strides;
 }
 
+// Rule of real() and imag(): every other number, where there are two.
+OptionalStrides complex_part(const Rules& rules, const Tensor& base, const Sizes&) {
+  const Dtype dtype = rules.graph().values[rules.operation().args[0].get_if<NodeId>()->index].meta.dtype;
+  if (!dtype) return {};
+  Sizes strides = base.strides;
+  for (SymInt& stride : strides) stride = stride * (is_complex(*dtype) ? 2 : 1);
+  return strides;
+}
+
 OptionalStrides sliced(const Rules& rules, const Tensor& base, const Sizes&) {
   const auto dim = rules.dim(1, "dim", base.sizes.size(), 0);
   const bool has_step = rules.target().starts_with("aten.slice.") && rules.argument(4, "step") != nullptr;
@@ -399,8 +408,9 @@ OptionalStrides unfolded(const Rules& rules, const Tensor& base, const Sizes&) {
   return strides;
 }
 
-OptionalStrides as_strided(const Rules& rules, const Tensor&, const Sizes& sizes) {
-  const Argument* given = rules.argument(2, "stride");
+template <std::size_t Place>
+OptionalStrides as_given(const Rules& rules, const Tensor&, const Sizes& sizes) {
+  const Argument* given = rules.argument(Place, "stride");
   const auto* items = given == nullptr ? nullptr : items_of(*given);
   if (items == nullptr || items->size() != sizes.size()) return {};
   Sizes strides;
@@ -483,7 +493,7 @@ struct StridesRow {
 
 // Rules, by the name of the operator without its overload.
 constexpr StridesRow kStridesRows[] = {
-    {"aten", "alias detach view_as_complex lift_fresh chunk split split_with_sizes tensor_split",
+    {"aten", "alias detach _conj view_as_complex lift_fresh chunk split split_with_sizes tensor_split",
      same_strides},
     {"aten", "transpose swapaxes swapdims t mT adjoint", transposed},
     {"aten", "numpy_T", reversed},
@@ -497,19 +507,22 @@ constexpr StridesRow kStridesRows[] = {
     {"aten", "view view_as reshape reshape_as flatten unflatten ravel _unsafe_view", viewed},
     {"aten", "diagonal", diagonal},
     {"aten", "unfold", unfolded},
-    {"aten", "as_strided", as_strided},
+    {"aten", "as_strided", as_given<2>},
     {"aten",
      "clone lift_fresh_copy _to_copy empty_like full_like ones_like zeros_like rand_like randn_like randint_like",
      copied},
     {"aten", "dropout feature_dropout alpha_dropout", dropped_out},
     {"aten", "scaled_dot_product_attention", attended},
     {"aten", "contiguous", in_format},
+    {"aten", "real imag", complex_part},
     {"aten", "to", converted},
     {"aten",
      "conv2d conv3d convolution conv_transpose2d conv_transpose3d batch_norm max_pool2d max_pool3d "
      "max_pool2d_with_indices avg_pool2d avg_pool3d adaptive_avg_pool2d adaptive_max_pool2d upsample_nearest2d "
      "upsample_bilinear2d upsample_bicubic2d pixel_shuffle group_norm",
      as_images},
+    {"prims", "copy_strided", as_given<1>},
+    {"prims", "clone convert_element_type full_like", copied},
     {"quantized_decomposed",
      "quantize_per_tensor dequantize_per_tensor quantize_per_channel dequantize_per_channel", copied},
 };
@@ -526,7 +539,7 @@ OptionalStrides laid_out(const ProgramGraph& graph, const Operation& operation,
     const bool is_first = path == std::vector<std::int64_t>{0};
     return base && is_first ? recurrent_output(rules, *base, sizes) : OptionalStrides();
   }
-  if (name == "aten.cat") return joined(rules, Tensor(), sizes);
+  if (name == "aten.cat" || name == "prims.cat") return joined(rules, Tensor(), sizes);
   if (const StridesRow* row = rows.find(name))
     return base ? row->rule(rules, *base, sizes) : OptionalStrides();
   const Operator* op = operation.target.find_operator();

@@ -2,6 +2,7 @@
 
 #include "opinfo/operator_entry.h"
 #include "opinfo/rules/shape_helpers.h"
+#include "support/text/words.h"
 
 namespace fxtrace {
 
@@ -10,6 +11,10 @@ const Schema& RuleArguments::schema() const { return op_.schema; }
 Traits RuleArguments::traits() const { return op_.traits; }
 
 std::size_t RuleArguments::argument_index(std::string_view name) const {
+  for_each_word(op_.renamed, [&, asked = name](std::string_view pair) {
+    const std::size_t middle = pair.find('=');
+    if (pair.substr(0, middle) == asked) name = pair.substr(middle + 1);
+  });
   const std::vector<SchemaArgument>& arguments = op_.schema.arguments;
   for (std::size_t i = 0; i < arguments.size() && i < values_.size(); ++i) {
     if (arguments[i].name == name) return i;

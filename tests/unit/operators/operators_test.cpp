@@ -11,6 +11,7 @@
 #include "opinfo/operator_row.h"
 #include "opinfo/python_spelling.h"
 #include "support/error.h"
+#include "support/text/words.h"
 
 using namespace fxtrace;  // NOLINT(google-build-using-namespace)
 
@@ -102,6 +103,15 @@ TEST_CASE("rows are of operators that there are, each in one", "[operators]") {
       CHECK((facts.shape == nullptr && facts.of_sparse == nullptr && facts.macs == nullptr &&
              facts.check == nullptr));
     }
+    if (!facts.like.empty()) {
+      const std::string_view like = facts.like == "=" ? name.substr(name.find("::") + 2) : facts.like;
+      CHECK(facts_of("aten::" + std::string(like)).like.empty());
+      CHECK_FALSE(overloads("aten::" + std::string(like)).empty());
+    }
+    // Each argument that a rule renames is one of the schema.
+    for_each_word(facts.renamed, [&](std::string_view pair) {
+      CHECK(overloads(whole).front().schema().find_argument(pair.substr(pair.find('=') + 1)).has_value());
+    });
     for (const std::string_view synonym : {facts.synonym_of, facts.compared_as}) {
       const bool is_any = synonym.empty() || synonym == "conv";
       CHECK((is_any || !overloads("aten::" + std::string(synonym)).empty()));

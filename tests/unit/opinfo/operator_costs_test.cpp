@@ -470,6 +470,7 @@ TEST_CASE("costs: operators that nobody knows", "[costs]") {
       "aten::linalg_svd", "aten::linalg_svdvals", "aten::linalg_tensorinv", "aten::linalg_tensorsolve",
       "aten::logdet", "aten::lu_solve", "aten::matrix_exp", "aten::nuclear_norm", "aten::orgqr",
       "aten::ormqr", "aten::pinverse", "aten::qr", "aten::slogdet", "aten::svd", "aten::triangular_solve",
+      "prims::svd",
       // sparse tensors: the number of elements depends on data
       "aten::_cslt_sparse_mm", "aten::_cslt_sparse_mm_search", "aten::_sparse_addmm", "aten::_sparse_mm",
       "aten::_sparse_mm_reduce_impl", "aten::_sparse_semi_structured_addmm",
