@@ -1,9 +1,9 @@
 #include "verify/inputs/guard_evaluator.h"
 
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "symbolic/python_operators.h"
 #include "verify/calls/functions.h"
 
 namespace fxtrace::verify {
@@ -15,14 +15,9 @@ struct Unknown {};
 using Kind = Expression::Kind;
 
 std::string function_of(std::string_view symbol) {
-  static const std::unordered_map<std::string_view, const char*> names = {
-      {"+", "add"},     {"-", "sub"},     {"*", "mul"},  {"/", "truediv"}, {"//", "floordiv"},
-      {"%", "mod"},     {"**", "pow"},    {"&", "and_"}, {"|", "or_"},     {"^", "xor"},
-      {"<<", "lshift"}, {">>", "rshift"}, {"==", "eq"},  {"!=", "ne"},     {"<", "lt"},
-      {"<=", "le"},     {">", "gt"},      {">=", "ge"},  {"is", "is_"},    {"is not", "is_not"}};
-  const auto found = names.find(symbol);
-  if (found == names.end()) throw Unknown();
-  return std::string("operator.") + found->second;
+  const PythonOperator* op = operator_of_symbol(symbol);
+  if (op == nullptr || op->name.empty()) throw Unknown();
+  return "operator." + std::string(op->name);
 }
 
 // Returns the dotted name of the expression, such as "torch.float32"; empty if it is none.
