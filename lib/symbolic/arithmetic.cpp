@@ -8,6 +8,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "symbolic/checked.h"
+
 namespace fxtrace::arithmetic {
 namespace {
 
@@ -114,10 +116,7 @@ struct Quotient {
 };
 
 struct FloorQuotient {
-  Integer operator()(Integer a, Integer b) const {
-    check_division(a, b);
-    return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-  }
+  Integer operator()(Integer a, Integer b) const { return symbolic::floor_divide(a, b); }
   SymInt operator()(const SymInt& a, const SymInt& b) const { return floordiv(a, b); }
   // Follows the steps by which Python divides floats.
   template <Real T>

@@ -46,6 +46,8 @@ struct PythonOperator {
   // The names of torch.utils._sympy and sympy: those that are written, for integers and with floats among the
   // operands, and others, with spaces between them.
   std::string_view sympy = {}, sympy_of_floats = {}, other_sympy = {};
+
+  bool takes_numbers() const { return operation != nullptr || relation; }
 };
 
 // These return null for what is no operator: by the symbol ("//"), by the target of a call

@@ -3,7 +3,6 @@
 #include <string_view>
 #include <vector>
 
-#include "symbolic/python_operators.h"
 #include "verify/calls/functions.h"
 
 namespace fxtrace::verify {
@@ -13,12 +12,6 @@ namespace {
 struct Unknown {};
 
 using Kind = Expression::Kind;
-
-std::string function_of(std::string_view symbol) {
-  const PythonOperator* op = operator_of_symbol(symbol);
-  if (op == nullptr || op->name.empty()) throw Unknown();
-  return "operator." + std::string(op->name);
-}
 
 // Returns the dotted name of the expression, such as "torch.float32"; empty if it is none.
 std::string dotted(const Expression& expression) {
@@ -124,6 +117,19 @@ RunValue GuardEvaluator::call(const Expression& expression) const {
   return engine_.call("aten::" + function.name(), std::nullopt, {values, {}});
 }
 
+RunValue GuardEvaluator::of_two(const PythonOperator& op, RunValue left, RunValue right) const {
+  if (op.name.empty()) throw Unknown();
+  const std::string function = "operator." + std::string(op.name);
+  const auto a = engine_.integer_of(left), b = engine_.integer_of(right);
+  // LibTorch wraps integers to 64 bits, and divides them as floats.
+  if (a && b && op.takes_numbers()) {
+    const auto result = evaluate_python(function, {*a, *b});
+    if (!result) throw Unknown();
+    return std::visit([&](auto number) { return engine_.constant(number); }, *result);
+  }
+  return run(function, {std::move(left), std::move(right)});
+}
+
 RunValue GuardEvaluator::value_of(const Expression& expression) const {
   if (const SymInt* size = expression.size()) return size_of(*size);
   const auto part = [&](std::size_t i) { return value_of(expression.parts().at(i)); };
@@ -147,7 +153,7 @@ RunValue GuardEvaluator::value_of(const Expression& expression) const {
       return engine_.constant(truth(expression));
     case Kind::kBinary:
     case Kind::kComparison:
-      return run(function_of(expression.name()), {part(0), part(1)});
+      return of_two(*operator_of_symbol(expression.name()), part(0), part(1));
     case Kind::kCall:
       return call(expression);
     case Kind::kAttribute: {
