@@ -10,6 +10,7 @@
 #include "support/text/nearest.h"
 #include "support/text/number_in.h"
 #include "support/text/shell_word.h"
+#include "symbolic/python_operators.h"
 
 namespace fxtrace {
 namespace {
@@ -154,16 +155,8 @@ class Evaluation {
   }
 
   static SymInt binary(const std::string& symbol, const SymInt& a, const SymInt& b) {
-    if (symbol == "+") return a + b;
-    if (symbol == "-") return a - b;
-    if (symbol == "*") return a * b;
-    if (symbol == "//") return floordiv(a, b);
-    if (symbol == "%") return mod(a, b);
-    const auto power = b.number();
-    if (!power || *power < 0 || *power > kMostFactors) throw CannotTell{};
-    SymInt result = 1;
-    for (std::int64_t i = 0; i < *power; ++i) result = result * a;
-    return result;
+    if (symbol == "**" && b.number().value_or(kMostFactors + 1) > kMostFactors) throw CannotTell{};
+    return operator_of_symbol(symbol)->operation->sizes(a, b);
   }
 
   static const TensorInfo& tensor(const AbstractValue& value) {

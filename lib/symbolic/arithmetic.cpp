@@ -1,11 +1,14 @@
 #include "symbolic/arithmetic.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <concepts>
 #include <functional>
 #include <limits>
 #include <type_traits>
+
+#include "symbolic/checked.h"
 
 namespace fxtrace::arithmetic {
 namespace {
@@ -113,10 +116,7 @@ struct Quotient {
 };
 
 struct FloorQuotient {
-  Integer operator()(Integer a, Integer b) const {
-    check_division(a, b);
-    return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-  }
+  Integer operator()(Integer a, Integer b) const { return symbolic::floor_divide(a, b); }
   SymInt operator()(const SymInt& a, const SymInt& b) const { return floordiv(a, b); }
   // Follows the steps by which Python divides floats.
   template <Real T>
@@ -184,8 +184,11 @@ struct Power {
   }
   SymInt operator()(const SymInt& base, const SymInt& exponent) const {
     constexpr Integer kMost = 64;
-    const auto times = exponent.number();
-    if (!times || *times < 0 || *times > kMost) no_result("the exponent is not a small number");
+    const auto times = exponent.number(), number = base.number();
+    const bool is_small = number && *number >= -1 && *number <= 1;
+    if (!times || *times < 0 || (*times > kMost && !is_small))
+      no_result("the exponent is not a small number");
+    if (is_small) return Power{}(*number, *times);
     SymInt result = 1;
     for (Integer i = 0; i < *times; ++i) result = result * base;
     return result;
@@ -235,8 +238,8 @@ struct Extreme {
 
 // --- bits ---
 
+constexpr Integer kBits = 64;
 void check_shift(Integer by) {
-  constexpr Integer kBits = 64;
   if (by < 0 || by >= kBits) no_result("the number of bits to shift by is not in 0..63");
 }
 
@@ -245,14 +248,25 @@ struct LeftShift {
     check_shift(by);
     return wrapped(bits(a) << bits(by));
   }
-  SymInt operator()(const SymInt& a, const SymInt& by) const { return a * Power{}(SymInt(2), by); }
+  SymInt operator()(const SymInt& a, const SymInt& by) const {
+    const auto number = a.number(), places = by.number();
+    if (!number || !places) return a * Power{}(SymInt(2), by);
+    if (number == 0 && *places >= 0) return 0;
+    const Integer shifted = LeftShift{}(*number, *places);
+    if (shifted >> *places != *number) no_result("the result does not fit into 64 bits");
+    return shifted;
+  }
 };
 struct RightShift {
   Integer operator()(Integer a, Integer by) const {
     check_shift(by);
     return a >> by;
   }
-  SymInt operator()(const SymInt& a, const SymInt& by) const { return floordiv(a, Power{}(SymInt(2), by)); }
+  SymInt operator()(const SymInt& a, const SymInt& by) const {
+    const auto number = a.number(), places = by.number();
+    if (!number || !places) return floordiv(a, Power{}(SymInt(2), by));
+    return RightShift{}(*number, std::min<Integer>(*places, kBits - 1));
+  }
 };
 
 template <class Operator>

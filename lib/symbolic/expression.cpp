@@ -8,57 +8,19 @@
 #include <utility>
 
 #include "symbolic/polynomial.h"
+#include "symbolic/python_operators.h"
 
 namespace fxtrace {
 namespace {
 
-// Precedences of operators, from loosest to tightest (Python's reference, "Operator precedence").
-enum Binding : std::uint8_t {
-  kWalrus,
-  kDisjunction,
-  kConjunction,
-  kInversion,
-  kCompared,
-  kBitOr,
-  kBitXor,
-  kBitAnd,
-  kShift,
-  kSum,
-  kProduct,
-  kUnary,
-  kPower,
-  kPrimary
-};
-
-struct Symbol {
-  std::string_view text;
-  Binding binding;
-  bool spaces;
-};
-constexpr std::array<Symbol, 13> kBinarySymbols{{{"+", kSum, false},
-                                                 {"-", kSum, false},
-                                                 {"*", kProduct, false},
-                                                 {"//", kProduct, false},
-                                                 {"/", kProduct, false},
-                                                 {"%", kProduct, false},
-                                                 {"@", kProduct, false},
-                                                 {"**", kPower, false},
-                                                 {"&", kBitAnd, true},
-                                                 {"|", kBitOr, true},
-                                                 {"^", kBitXor, true},
-                                                 {"<<", kShift, true},
-                                                 {">>", kShift, true}}};
-constexpr std::array kRelations{Relation::kEqual,     Relation::kNotEqual, Relation::kLess,
-                                Relation::kLessEqual, Relation::kGreater,  Relation::kGreaterEqual};
-
-const Symbol& symbol_of(std::string_view text) {
-  const auto* found = std::ranges::find(kBinarySymbols, text, &Symbol::text);
-  if (found == kBinarySymbols.end())
-    throw std::logic_error("not an operator of Python: " + std::string(text));
+const PythonOperator& symbol_of(std::string_view text) {
+  const PythonOperator* found = operator_of_symbol(text);
+  if (found == nullptr) throw std::logic_error("not an operator of Python: " + std::string(text));
   return *found;
 }
 
-Binding binding_of(const SymInt& size) {
+Precedence precedence_of(const SymInt& size) {
+  using enum Precedence;
   if (const auto number = size.number()) return *number < 0 ? kUnary : kPrimary;
   const auto terms = symbolic::terms_of(size);
   if (terms.size() > 1) return kSum;
@@ -140,28 +102,26 @@ Expression Expression::negation(Expression value) {
 }
 
 Expression Expression::binary(std::string symbol, Expression left, Expression right) {
+  const PythonOperator& op = symbol_of(symbol);
+  if (op.precedence == Precedence::kCompared)
+    return comparison(std::move(symbol), std::move(left), std::move(right));
   const SymInt* a = left.size();
   const SymInt* b = right.size();
-  if (a != nullptr && b != nullptr) {
+  const bool is_polynomial = op.precedence == Precedence::kSum || op.precedence == Precedence::kProduct;
+  if (a != nullptr && b != nullptr && is_polynomial && op.operation != nullptr &&
+      op.operation->sizes != nullptr) {
     try {
-      if (symbol == "+") return *a + *b;
-      if (symbol == "-") return *a - *b;
-      if (symbol == "*") return *a * *b;
-      if (symbol == "//") return floordiv(*a, *b);
-      if (symbol == "%") return mod(*a, *b);
+      return op.operation->sizes(*a, *b);
     } catch (const SymbolicError&) {
     }
   }
-  static_cast<void>(symbol_of(symbol));
   return {Kind::kBinary, std::move(symbol), {std::move(left), std::move(right)}};
 }
 
 Expression Expression::comparison(std::string symbol, Expression left, Expression right) {
   if (left.number() && right.number()) {
-    const std::int64_t a = *left.number(), b = *right.number();
-    if (symbol == "==" || symbol == "!=") return boolean((a == b) == (symbol == "=="));
-    if (symbol == "<" || symbol == ">=") return boolean((a < b) == (symbol == "<"));
-    if (symbol == ">" || symbol == "<=") return boolean((a > b) == (symbol == ">"));
+    if (const auto relation = symbol_of(symbol).relation)
+      return boolean(holds(*relation, *left.number() <=> *right.number()));
   }
   return {Kind::kComparison, std::move(symbol), {std::move(left), std::move(right)}};
 }
@@ -228,9 +188,7 @@ std::optional<Relation> Expression::relation() const {
   if (kind() != Kind::kComparison || parts()[0].size() == nullptr || parts()[1].size() == nullptr) {
     return std::nullopt;
   }
-  const auto* found =
-      std::ranges::find_if(kRelations, [&](Relation known) { return name() == to_string(known); });
-  return found == kRelations.end() ? std::nullopt : std::optional(*found);
+  return symbol_of(name()).relation;
 }
 bool Expression::operator==(const Expression& other) const {
   if (node_ == nullptr && other.node_ == nullptr) return size_ == other.size_;
@@ -257,11 +215,13 @@ Expression Expression::replace(const std::function<std::optional<Expression>(con
 // --- printing ---
 
 class Expression::Printer {
+  using enum Precedence;
+
  public:
   std::string take_result() { return std::move(text_); }
 
-  void print(const Expression& value, Binding at_least = kDisjunction) {
-    const Binding own = binding(value);
+  void print(const Expression& value, Precedence at_least = kDisjunction) {
+    const Precedence own = precedence(value);
     const bool enclosed = own < at_least;
     if (enclosed) text_ += '(';
     bare(value);
@@ -269,10 +229,10 @@ class Expression::Printer {
   }
 
  private:
-  static Binding binding(const Expression& value) {
+  static Precedence precedence(const Expression& value) {
     switch (value.kind()) {
       case Kind::kSize:
-        return binding_of(value.size_);
+        return precedence_of(value.size_);
       case Kind::kFloat:
         return std::signbit(value.node_->number) ? kUnary : kPrimary;
       case Kind::kNegative:
@@ -280,7 +240,7 @@ class Expression::Printer {
       case Kind::kNot:
         return kInversion;
       case Kind::kBinary:
-        return symbol_of(value.name()).binding;
+        return symbol_of(value.name()).precedence;
       case Kind::kComparison:
         return kCompared;
       case Kind::kAnd:
@@ -317,12 +277,11 @@ class Expression::Printer {
         print(parts[0], kInversion);
         break;
       case Kind::kBinary: {
-        const Symbol& symbol = symbol_of(node.name);
-        const bool is_power = symbol.binding == kPower;
-        const auto tighter = static_cast<Binding>(symbol.binding + 1);
-        print(parts[0], is_power ? kPrimary : symbol.binding);
-        text_.append(symbol.spaces ? " " : "").append(symbol.text).append(symbol.spaces ? " " : "");
-        print(parts[1], is_power ? kUnary : tighter);
+        const Precedence own = precedence(value);
+        const std::string_view space = own < kSum ? " " : "";
+        print(parts[0], own == kPower ? kPrimary : own);
+        text_.append(space).append(node.name).append(space);
+        print(parts[1], own == kPower ? kUnary : tighter_than(own));
         break;
       }
       case Kind::kComparison:
@@ -423,7 +382,7 @@ class Expression::Printer {
   }
 
   void joined(const std::vector<Expression>& parts, std::size_t from, std::string_view between,
-              Binding each) {
+              Precedence each) {
     for (std::size_t i = from; i < parts.size(); ++i) {
       if (i > from) text_ += between;
       print(parts[i], each);

@@ -9,6 +9,7 @@
 #include "support/text/python_keyword.h"
 #include "symbolic/expression.h"
 #include "symbolic/polynomial.h"
+#include "symbolic/python_operators.h"
 
 namespace fxtrace {
 namespace {
@@ -42,7 +43,7 @@ bool may_be_size(const Expression& value) {
   }
 }
 
-// A recursive descent parser with one function for each level of precedence.  Throws NoExpression.
+// A recursive descent parser.  Throws NoExpression.
 class ExpressionParser {
  public:
   explicit ExpressionParser(std::string_view text) : text_(text) {}
@@ -123,76 +124,46 @@ class ExpressionParser {
   // a <= b <= c is a <= b and b <= c.
   Expression comparison() {
     std::vector<Expression> parts;
-    Expression left = sized(&ExpressionParser::bit_or);
+    const auto operand = [this] { return sized(arithmetic(Precedence::kBitOr)); };
+    Expression left = operand();
     for (std::string_view symbol = relation(); !symbol.empty(); symbol = relation()) {
-      Expression right = sized(&ExpressionParser::bit_or);
+      Expression right = operand();
       parts.push_back(Expression::comparison(std::string(symbol), std::move(left), right));
       left = std::move(right);
     }
     return parts.empty() ? left : Expression::all(std::move(parts));
   }
   std::string_view relation() {
-    for (const std::string_view symbol : {"==", "!=", "<=", ">="}) {
-      if (take(symbol)) return symbol;
-    }
-    if (take_symbol("<", "<")) return "<";
-    if (take_symbol(">", ">")) return ">";
+    if (const PythonOperator* op = take_operator(Precedence::kCompared)) return op->symbol;
     if (take_word("is")) return take_word("not") ? "is not" : "is";
     if (take_word("in")) return "in";
     return {};
   }
 
-  Expression sized(Expression (ExpressionParser::*read)()) {
-    Expression value = (this->*read)();
+  static Expression sized(Expression value) {
     if (value.size() == nullptr && may_be_size(value)) {
       if (auto size = symbolic::size_of(value)) return *std::move(size);
     }
     return value;
   }
 
-  Expression bit_or() {
-    Expression left = bit_xor();
-    while (take_symbol("|", "|")) left = linked(Expression::binary("|", std::move(left), bit_xor()));
-    return left;
+  // Takes an operator of symbols that binds at least as tightly; null when there is none.
+  const PythonOperator* take_operator(Precedence least) {
+    skip_spaces();
+    const PythonOperator* op = operator_at_start(text_.substr(at_));
+    if (op == nullptr || op->precedence < least) return nullptr;
+    at_ += op->symbol.size();
+    return op;
   }
-  Expression bit_xor() {
-    Expression left = bit_and();
-    while (take("^")) left = linked(Expression::binary("^", std::move(left), bit_and()));
-    return left;
-  }
-  Expression bit_and() {
-    Expression left = shift();
-    while (take_symbol("&", "&")) left = linked(Expression::binary("&", std::move(left), shift()));
-    return left;
-  }
-  Expression shift() {
-    Expression left = sum();
-    for (;;) {
-      const bool up = take("<<");
-      if (!up && !take(">>")) return left;
-      left = linked(Expression::binary(up ? "<<" : ">>", std::move(left), sum()));
-    }
-  }
-  Expression sum() {
-    Expression left = product();
-    for (;;) {
-      const bool plus = take("+");
-      if (!plus && !take("-")) return left;
-      left = linked(Expression::binary(plus ? "+" : "-", std::move(left), product()));
-    }
-  }
-  Expression product() {
+
+  // Reads operators that bind at least as tightly, each of which takes what is to its left first.
+  Expression arithmetic(Precedence least) {
     Expression left = unary();
-    for (;;) {
-      const char* symbol = take("//")              ? "//"
-                           : take("/")             ? "/"
-                           : take("%")             ? "%"
-                           : take("@")             ? "@"
-                           : take_symbol("*", "*") ? "*"
-                                                   : nullptr;
-      if (symbol == nullptr) return left;
-      left = linked(Expression::binary(symbol, std::move(left), unary()));
+    while (const PythonOperator* op = take_operator(least)) {
+      left = linked(Expression::binary(std::string(op->symbol), std::move(left),
+                                       arithmetic(tighter_than(op->precedence))));
     }
+    return left;
   }
   Expression unary() {
     const Level level(depth_);
@@ -271,7 +242,7 @@ class ExpressionParser {
   Expression parenthesized() {
     ++at_;
     if (take(")")) return Expression::sequence(Kind::kTuple, {});
-    Expression first = sized(&ExpressionParser::disjunction);
+    Expression first = sized(disjunction());
     if (take(")")) return first;
     expect(",");
     std::vector<Expression> parts = items(")");

@@ -15,22 +15,6 @@ namespace {
 constexpr std::int64_t kQuestion = 10000;
 constexpr std::int64_t kLesson = 50000;
 
-// A row for each Relation, in their order.
-struct RelationRow {
-  const char* text;
-  Relation negated;
-};
-
-const RelationRow& relation_row(Relation relation) {
-  static constexpr std::array<RelationRow, 6> kRows{{{"==", Relation::kNotEqual},
-                                                     {"!=", Relation::kEqual},
-                                                     {"<", Relation::kGreaterEqual},
-                                                     {"<=", Relation::kGreater},
-                                                     {">", Relation::kLessEqual},
-                                                     {">=", Relation::kLess}}};
-  return kRows.at(static_cast<std::size_t>(relation));
-}
-
 }  // namespace
 
 std::string to_string(const Range& range) {
@@ -38,9 +22,11 @@ std::string to_string(const Range& range) {
          (range.high ? std::to_string(*range.high) : "");
 }
 
-const char* to_string(Relation relation) { return relation_row(relation).text; }
-
-Relation negated(Relation relation) { return relation_row(relation).negated; }
+Relation negated(Relation relation) {
+  static constexpr std::array kNegated{Relation::kNotEqual, Relation::kEqual,     Relation::kGreaterEqual,
+                                       Relation::kGreater,  Relation::kLessEqual, Relation::kLess};
+  return kNegated.at(static_cast<std::size_t>(relation));
+}
 
 ShapeEnv::ShapeEnv() {
   static const auto nothing = std::make_shared<DimensionFacts>();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "symbolic/polynomial.h"
+#include "symbolic/python_operators.h"
 
 namespace fxtrace {
 namespace {
@@ -16,7 +17,7 @@ using symbolic::AtomKind;
 
 using SymbolText = std::function<std::string(const std::string&)>;
 
-std::string called(const char* function, const std::vector<std::string>& arguments) {
+std::string called(std::string_view function, const std::vector<std::string>& arguments) {
   std::string text = std::string(function) + "(";
   for (const std::string& argument : arguments) text += (text.back() == '(' ? "" : ", ") + argument;
   return text + ")";
@@ -62,21 +63,6 @@ std::string text_of(const SymInt& value, const SymbolText& symbol) {
   if (terms.empty()) return number(0);
   return terms.size() == 1 ? std::move(terms.front()) : called("Add", terms);
 }
-
-// sympy's names of functions of two arguments.  A division with floats among them has another name.
-constexpr std::pair<std::string_view, const char*> kSympyNames[] = {{"==", "Equality"},
-                                                                    {"!=", "Unequality"},
-                                                                    {"<", "StrictLessThan"},
-                                                                    {"<=", "LessThan"},
-                                                                    {">", "StrictGreaterThan"},
-                                                                    {">=", "GreaterThan"},
-                                                                    {"+", "Add"},
-                                                                    {"*", "Mul"},
-                                                                    {"/", "IntTrueDiv"},
-                                                                    {"//", "FloorDiv"},
-                                                                    {"%", "PythonMod"}};
-constexpr std::pair<std::string_view, const char*> kNamesOfFloats[] = {
-    {"/", "FloatTrueDiv"}, {"%", "Mod"}, {"**", "FloatPow"}};
 
 class SreprWriter {
   using Kind = Expression::Kind;
@@ -174,16 +160,12 @@ class SreprWriter {
     const auto left = has_floats ? as_float(a) : write(a), right = has_floats ? as_float(b) : write(b);
     if (!left || !right) return std::nullopt;
     if (value.name() == "-") return called("Add", {*left, called("Mul", {number(-1), *right})});
-    const auto is_this = [&](const auto& row) { return row.first == value.name(); };
-    if (has_floats) {
-      const auto* function = std::ranges::find_if(kNamesOfFloats, is_this);
-      if (function != std::end(kNamesOfFloats)) return called(function->second, {*left, *right});
-      if (value.name() == "//")
-        return called("ToFloat", {called("FloorToInt", {called("FloatTrueDiv", {*left, *right})})});
-    }
-    const auto* function = std::ranges::find_if(kSympyNames, is_this);
-    return function == std::end(kSympyNames) ? std::nullopt
-                                             : std::optional(called(function->second, {*left, *right}));
+    if (has_floats && value.name() == "//")
+      return called("ToFloat", {called("FloorToInt", {called("FloatTrueDiv", {*left, *right})})});
+    const PythonOperator& op = *operator_of_symbol(value.name());
+    const bool is_of_floats = has_floats && !op.sympy_of_floats.empty();
+    const std::string_view function = is_of_floats ? op.sympy_of_floats : op.sympy;
+    return function.empty() ? std::nullopt : std::optional(called(function, {*left, *right}));
   }
 
   std::optional<std::string> call(const Expression& value) const {

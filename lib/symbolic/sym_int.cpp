@@ -615,41 +615,23 @@ void collect_symbols(const SymInt& value, std::set<std::string>& names) {
   }
 }
 
-std::int64_t value_of(const SymInt& value, const std::map<std::string, std::int64_t>& values);
-
 // Throws SymbolicError for a name that has no value.
-std::int64_t value_of(const Atom& atom, const std::map<std::string, std::int64_t>& values) {
-  if (atom.kind == AtomKind::kSymbol) {
-    const auto found = values.find(atom.text);
-    if (found == values.end()) throw SymbolicError("no value for " + atom.text);
-    return found->second;
-  }
-  std::int64_t result = value_of(atom.operands.front(), values);
-  for (std::size_t i = 1; i < atom.operands.size(); ++i) {
-    const std::int64_t next = value_of(atom.operands[i], values);
-    switch (atom.kind) {
-      case AtomKind::kFloorDiv:
-        result = floor_divide(result, next);
-        break;
-      case AtomKind::kMod:
-        result = floor_remainder(result, next);
-        break;
-      case AtomKind::kMin:
-        result = std::min(result, next);
-        break;
-      default:
-        result = std::max(result, next);
-    }
-  }
-  return result;
-}
-
 std::int64_t value_of(const SymInt& value, const std::map<std::string, std::int64_t>& values) {
   if (value.is_number()) return *value.number();
   std::int64_t total = 0;
   for (const Term& term : SymInt::Polynomial::get(value)->terms) {
     std::int64_t part = term.coefficient;
-    for (const AtomRef& atom : term.atoms) part = multiply(part, value_of(*atom, values));
+    for (const AtomRef& atom : term.atoms) {
+      if (atom->kind == AtomKind::kSymbol) {
+        const auto found = values.find(atom->text);
+        if (found == values.end()) throw SymbolicError("no value for " + atom->text);
+        part = multiply(part, found->second);
+        continue;
+      }
+      std::vector<SymInt> operands;
+      for (const SymInt& operand : atom->operands) operands.emplace_back(value_of(operand, values));
+      part = multiply(part, *operation(atom->kind, operands).number());
+    }
     total = add(total, part);
   }
   return total;

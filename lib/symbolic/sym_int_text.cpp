@@ -5,6 +5,7 @@
 
 #include "symbolic/expression.h"
 #include "symbolic/polynomial.h"
+#include "symbolic/python_operators.h"
 #include "symbolic/sym_int.h"
 
 namespace fxtrace {
@@ -167,11 +168,10 @@ Quotient quotient_of_binary(const std::string& symbol, const Quotient& left, con
   if (symbol == "*") return {left.over * right.over, left.under * right.under};
   if (symbol == "/") return quotient(left, right);
   if (symbol == "//") return {rounded_down(quotient(left, right))};
-  if (symbol == "%") return {mod(integer(left), integer(right))};
   if (symbol == "**") return power(left, right);
-  if (symbol == "<<") return {integer(left) * integer(power({2}, right))};
-  if (symbol == ">>") return {floordiv(integer(left), integer(power({2}, right)))};
-  no_size();
+  const PythonOperator* op = operator_of_symbol(symbol);
+  if (op->operation == nullptr || op->operation->sizes == nullptr) no_size();
+  return {op->operation->sizes(integer(left), integer(right))};
 }
 
 // Returns the expression as a quotient.  Throws SymbolicError for other expressions.

@@ -100,6 +100,21 @@ def test_constants_of_a_traced_module_in_a_loop(program, tmp_path):
     assert faults(path + "2", lambda: torch.jit.load(path)) == []
 
 
+class LargeConstants(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.odd, self.large = torch.tensor(2**53 + 1), torch.tensor(2**63 - 2)
+
+    def forward(self, x):
+        odd, large = int(self.odd), int(self.large)
+        return x + float(int(odd == 2**53)), x + float(large // (2**63 - 1)), x + float(int(odd < 2**53 + 2))
+
+
+def test_numbers_that_are_not_exact_as_floats(program, tmp_path):
+    path = converted(program, tmp_path, torch.jit.script(LargeConstants()), X)
+    assert faults(path + "2", lambda: torch.jit.load(path)) == []
+
+
 class Kept(torch.nn.Module):
     def __init__(self):
         super().__init__()

@@ -24,11 +24,11 @@
 #include "graph/rewrite.h"
 #include "operators/known_numbers.h"
 #include "operators/names/modules.h"
-#include "operators/names/python_functions.h"
 #include "opinfo/identities.h"
 #include "opinfo/infer.h"
 #include "opinfo/operator_row.h"
 #include "passes/all_passes.h"
+#include "symbolic/python_operators.h"
 
 namespace fxtrace {
 namespace {

@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "graph/analysis/fold_numbers.h"
 #include "operators/names/name_rows.h"
-#include "operators/names/python_functions.h"
 #include "opinfo/python_spelling.h"
+#include "symbolic/python_operators.h"
 #include "symbolic/shape_env.h"
 #include "symbolic/srepr.h"
 
@@ -131,14 +132,6 @@ Result attribute(const LoweredCall& call, Body& body) {
 
 // --- numbers ---
 
-const char* symbol_of(std::string_view target) {
-  static const std::unordered_map<std::string_view, const char*> symbols{
-      {"operator.eq", "=="}, {"operator.ne", "!="}, {"operator.lt", "<"},
-      {"operator.le", "<="}, {"operator.gt", ">"},  {"operator.ge", ">="}};
-  const auto found = symbols.find(target);
-  return found == symbols.end() ? nullptr : found->second;
-}
-
 // Returns whether a program can express the value, with a text that does not double at each step.
 bool can_be_written(const Expression& value) {
   constexpr std::size_t kMaxText = 2000;
@@ -148,43 +141,8 @@ bool can_be_written(const Expression& value) {
 
 // Computes the function on known numbers, in Python's arithmetic; returns nothing if one is not known.
 Result folded(const std::string& target, const std::vector<Argument>& args) {
-  const std::string name = target.substr(target.find('.') + 1);
-  if (name == "sym_ite" && args[0].is<bool>()) return args[*args[0].get_if<bool>() ? 1 : 2];
-  if (name == "sym_float" && args[0].is<std::int64_t>())
-    return static_cast<double>(*args[0].get_if<std::int64_t>());
-  if (args.size() != 2) return {};
-  const auto* a = args[0].get_if<std::int64_t>();
-  const auto* b = args[1].get_if<std::int64_t>();
-  if (a != nullptr && b != nullptr) {
-    std::int64_t result = 0;
-    if (name == "add" && !__builtin_add_overflow(*a, *b, &result)) return result;
-    if (name == "sub" && !__builtin_sub_overflow(*a, *b, &result)) return result;
-    if (name == "mul" && !__builtin_mul_overflow(*a, *b, &result)) return result;
-    if ((name == "floordiv" || name == "mod") && *b > 0) {
-      const std::int64_t rest = (*a % *b + *b) % *b;
-      return name == "mod" ? rest : (*a - rest) / *b;
-    }
-  }
-  const auto real = [](const Argument& operand) -> std::optional<double> {
-    if (const auto* whole = operand.get_if<std::int64_t>()) return static_cast<double>(*whole);
-    if (const auto* number = operand.get_if<double>()) return *number;
-    return std::nullopt;
-  };
-  const auto x = real(args[0]), y = real(args[1]);
-  if (!x || !y) return {};
-  if (name == "truediv" && *y != 0) return *x / *y;
-  if (a == nullptr || b == nullptr) {
-    if (name == "add") return *x + *y;
-    if (name == "sub") return *x - *y;
-    if (name == "mul") return *x * *y;
-  }
-  if (name == "eq") return *x == *y;
-  if (name == "ne") return *x != *y;
-  if (name == "lt") return *x < *y;
-  if (name == "le") return *x <= *y;
-  if (name == "gt") return *x > *y;
-  if (name == "ge") return *x >= *y;
-  return {};
+  if (target == "torch.sym_ite" && args[0].is<bool>()) return args[*args[0].get_if<bool>() ? 1 : 2];
+  return fold(target, args);
 }
 
 constexpr char kSymNot[] = "torch.sym_not";
@@ -206,10 +164,10 @@ Meta meta_of_call(Body& body, const std::string& target, const std::vector<Argum
     if (const auto value = body.meta_of(arg).value) values.push_back(*value);
   }
   const bool is_known = values.size() == args.size();
-  const char* comparison = symbol_of(target);
+  const PythonOperator* op = operator_of_target(target);
+  const bool compares = op != nullptr && op->relation;
   const bool has_reals = std::ranges::any_of(args, [&](const Argument& arg) { return is_real(body, arg); });
-  const bool is_bool =
-      comparison != nullptr || target == kSymNot || body.meta_of(args.back()).kind() == ValueKind::kBool;
+  const bool is_bool = compares || target == kSymNot || body.meta_of(args.back()).kind() == ValueKind::kBool;
   const bool gives_real = target == kSymFloat || target == kSymSqrt || target == "operator.truediv" ||
                           (has_reals && target != kSymInt);
   Meta meta = plain_meta(is_bool ? "bool" : gives_real ? "float" : "int");
@@ -218,8 +176,8 @@ Meta meta_of_call(Body& body, const std::string& target, const std::vector<Argum
     return Expression::attribute(Expression::variable(space), name);
   };
   if (!is_known) {
-  } else if (comparison != nullptr) {
-    meta.value = Expression::comparison(comparison, values[0], values[1]);
+  } else if (op != nullptr && values.size() == 2) {
+    meta.value = Expression::binary(std::string(op->symbol), values[0], values[1]);
   } else if (target == kSymNot) {
     meta.value = Expression::negation(values[0]);
   } else if (target == kSymFloat) {
@@ -238,8 +196,6 @@ Meta meta_of_call(Body& body, const std::string& target, const std::vector<Argum
       meta.value = call(Expression::variable(target == kSymMax ? "max" : "min"));
   } else if (target == "operator.neg") {
     meta.value = Expression::negative(values[0]);
-  } else if (const std::string_view symbol = python_symbol(target); !symbol.empty() && values.size() == 2) {
-    meta.value = Expression::binary(std::string(symbol), values[0], values[1]);
   }
   if (meta.value && can_be_written(*meta.value)) return meta;
   if (is_bool) return plain_meta("bool");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/text/identifier.h"
+#include "symbolic/python_operators.h"
 
 namespace fxtrace {
 namespace {
@@ -21,24 +22,6 @@ constexpr std::ptrdiff_t kMaxCommas = 2000;
 struct Spelling {
   std::string_view sympy, python;
 };
-constexpr std::array<Spelling, 12> kOperators{{{"CleanDiv", "//"},
-                                               {"FloatPow", "**"},
-                                               {"FloatTrueDiv", "/"},
-                                               {"FloorDiv", "//"},
-                                               {"IntTrueDiv", "/"},
-                                               {"LShift", "<<"},
-                                               {"Mod", "%"},
-                                               {"Pow", "**"},
-                                               {"PowByNatural", "**"},
-                                               {"PythonMod", "%"},
-                                               {"RShift", ">>"},
-                                               {"Rational", "/"}}};
-constexpr std::array<Spelling, 6> kComparisons{{{"Equality", "=="},
-                                                {"GreaterThan", ">="},
-                                                {"LessThan", "<="},
-                                                {"StrictGreaterThan", ">"},
-                                                {"StrictLessThan", "<"},
-                                                {"Unequality", "!="}}};
 constexpr std::array<Spelling, 11> kFunctions{{{"Abs", "abs"},
                                                {"CeilToInt", "math.ceil"},
                                                {"FloorToInt", "math.floor"},
@@ -50,12 +33,6 @@ constexpr std::array<Spelling, 11> kFunctions{{{"Abs", "abs"},
                                                {"TruncToInt", "math.trunc"},
                                                {"ceiling", "math.ceil"},
                                                {"floor", "math.floor"}}};
-
-template <std::size_t Count>
-std::string spelled(const std::array<Spelling, Count>& table, std::string_view name) {
-  const auto* found = std::ranges::find(table, name, &Spelling::sympy);
-  return found == table.end() ? "" : std::string(found->python);
-}
 
 // Returns the value with the opposite sign, which is written before the first factor.
 Expression opposite(const Expression& value) {
@@ -115,12 +92,11 @@ Expression converted(const Expression& tree) {
   if (name == "And" && count > 0) return Expression::all(std::move(arguments));
   if (name == "Or" && count > 0) return Expression::any(std::move(arguments));
   if (name == "Not" && count == 1) return Expression::negation(arguments[0]);
-  if (const std::string symbol = spelled(kOperators, name); !symbol.empty() && count == 2)
-    return Expression::binary(symbol, arguments[0], arguments[1]);
-  if (const std::string symbol = spelled(kComparisons, name); !symbol.empty() && count == 2)
-    return Expression::comparison(symbol, arguments[0], arguments[1]);
-  const std::string function = spelled(kFunctions, name);
-  return Expression::call(function.empty() ? tree.parts().front() : Expression::parse(function),
+  if (const PythonOperator* op = operator_of_sympy(name); op != nullptr && count == 2)
+    return Expression::binary(std::string(op->symbol), arguments[0], arguments[1]);
+  const auto* function = std::ranges::find(kFunctions, name, &Spelling::sympy);
+  const bool is_known = function != kFunctions.end();
+  return Expression::call(is_known ? Expression::parse(function->python) : tree.parts().front(),
                           std::move(arguments));
 }
 

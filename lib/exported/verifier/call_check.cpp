@@ -13,6 +13,7 @@
 #include "opinfo/operator_entry.h"
 #include "support/text/python_keyword.h"
 #include "support/text/utf8.h"
+#include "symbolic/python_operators.h"
 
 namespace fxtrace {
 namespace {
@@ -61,13 +62,10 @@ std::optional<std::size_t> arguments_of(std::string_view target) {
   constexpr std::string_view kOne[] = {"operator.neg",  "operator.pos",  "operator.not_",  "operator.invert",
                                        "math.ceil",     "math.floor",    "math.trunc",     "math.sqrt",
                                        "torch.sym_not", "torch.sym_int", "torch.sym_float"};
-  constexpr std::string_view kTwo[] = {
-      "operator.add",     "operator.sub",    "operator.mul",  "operator.floordiv", "operator.mod",
-      "operator.truediv", "operator.pow",    "operator.eq",   "operator.ne",       "operator.lt",
-      "operator.le",      "operator.gt",     "operator.ge",   "operator.and_",     "operator.or_",
-      "operator.lshift",  "operator.rshift", "torch.sym_max", "torch.sym_min"};
   if (std::ranges::find(kOne, target) != std::end(kOne)) return 1;
-  if (std::ranges::find(kTwo, target) != std::end(kTwo)) return 2;
+  const PythonOperator* op = operator_of_target(target);
+  const bool is_extreme = target == "torch.sym_max" || target == "torch.sym_min";
+  if (is_extreme || (op != nullptr && op->takes_numbers())) return 2;
   return target == "torch.sym_ite" ? std::optional<std::size_t>(3) : std::nullopt;
 }
 

@@ -1,21 +1,20 @@
 #include "graph/analysis/fold_numbers.h"
 
-#include "operators/names/python_functions.h"
-
 namespace fxtrace {
+
+std::optional<PythonNumber> number_of(const Argument& argument) {
+  if (const auto* boolean = argument.get_if<bool>()) return *boolean;
+  if (const auto* integer = argument.get_if<std::int64_t>()) return *integer;
+  if (const auto* number = argument.get_if<double>()) return *number;
+  return std::nullopt;
+}
 
 std::optional<Argument> fold(std::string_view target, const std::vector<Argument>& args) {
   std::vector<PythonNumber> numbers;
   for (const Argument& argument : args) {
-    if (const auto* boolean = argument.get_if<bool>()) {
-      numbers.emplace_back(*boolean);
-    } else if (const auto* integer = argument.get_if<std::int64_t>()) {
-      numbers.emplace_back(*integer);
-    } else if (const auto* number = argument.get_if<double>()) {
-      numbers.emplace_back(*number);
-    } else {
-      return std::nullopt;
-    }
+    const auto number = number_of(argument);
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
   }
   const auto result = evaluate_python(target, numbers);
   if (!result) return std::nullopt;

@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "graph/argument.h"
+#include "symbolic/python_operators.h"
 
 namespace fxtrace {
 
-// Returns the result of the Python function of that name ("operator.floordiv", "math.ceil", "torch.sym_max")
-// for numbers and booleans; nothing for other functions and arguments, and when Python would raise or the
-// result does not fit into 64 bits.
+// Returns the number or truth value that the argument is; nothing for others.
+std::optional<PythonNumber> number_of(const Argument& argument);
+
+// Returns evaluate_python() of numbers; nothing when an argument is none.
 std::optional<Argument> fold(std::string_view target, const std::vector<Argument>& args);
 
 }  // namespace fxtrace

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <limits>
 #include <utility>
 
 #include "opinfo/rules/shape_helpers.h"
 #include "support/text/words.h"
+#include "symbolic/python_operators.h"
 
 namespace fxtrace {
 
@@ -79,24 +81,6 @@ const T& get(const Element& element) {
   const T* found = std::get_if<T>(&element);
   need(found != nullptr);
   return *found;
-}
-
-template <class T>
-bool relates(Relation relation, const T& a, const T& b) {
-  switch (relation) {
-    case Relation::kEqual:
-      return a == b;
-    case Relation::kNotEqual:
-      return a != b;
-    case Relation::kLess:
-      return a < b;
-    case Relation::kLessEqual:
-      return a <= b;
-    case Relation::kGreater:
-      return a > b;
-    default:
-      return a >= b;
-  }
 }
 
 }  // namespace
@@ -218,7 +202,8 @@ Element apply(const UnaryOperation& operation, const Element& element, ScalarTyp
 
 bool holds(Relation relation, const Element& a, const Element& b) {
   const auto *x = std::get_if<double>(&a), *y = std::get_if<double>(&b);
-  return x != nullptr && y != nullptr ? relates(relation, *x, *y) : relates(relation, integer(a), integer(b));
+  const bool are_reals = x != nullptr && y != nullptr;
+  return fxtrace::holds(relation, are_reals ? *x <=> *y : std::partial_ordering(integer(a) <=> integer(b)));
 }
 
 // --- positions ---

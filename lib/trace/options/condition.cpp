@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "graph/analysis/text_form.h"
-#include "operators/names/python_functions.h"
 #include "operators/operators.h"
 #include "opinfo/operator_entry.h"
 #include "opinfo/python_spelling.h"
 #include "opinfo/traits.h"
+#include "symbolic/python_operators.h"
 
 namespace fxtrace {
 namespace {
@@ -260,18 +260,14 @@ std::optional<SymInt> integer_of(const NumberedGraph& graph, const Argument& val
 }
 
 std::optional<Comparison> comparison_of(const NumberedGraph& graph, NodeId condition, ShapeEnv& dimensions) {
-  static const std::map<std::string_view, Relation> relations = {
-      {"operator.eq", Relation::kEqual},   {"operator.ne", Relation::kNotEqual},
-      {"operator.lt", Relation::kLess},    {"operator.le", Relation::kLessEqual},
-      {"operator.gt", Relation::kGreater}, {"operator.ge", Relation::kGreaterEqual}};
   bool opposite = false;
   const Node* node = &without_not(graph.graph, condition, opposite);
-  const auto relation = relations.find(python_function(*node->target));
-  if (relation == relations.end() || node->args.size() != 2) return std::nullopt;
+  const PythonOperator* op = operator_of_target(python_function(*node->target));
+  if (op == nullptr || !op->relation || node->args.size() != 2) return std::nullopt;
   const auto left = integer_of(graph, node->args[0], dimensions);
   const auto right = integer_of(graph, node->args[1], dimensions);
   if (!left || !right) return std::nullopt;
-  return Comparison{opposite ? negated(relation->second) : relation->second, *left, *right};
+  return Comparison{opposite ? negated(*op->relation) : *op->relation, *left, *right};
 }
 
 bool is_unwritten(const NumberedGraph& numbered, NodeId value) {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "graph/analysis/dimension_places.h"
-#include "operators/names/python_functions.h"
 #include "operators/operators.h"
 #include "operators/target.h"
 #include "opinfo/operator_entry.h"
@@ -20,6 +19,7 @@
 #include "opinfo/traits.h"
 #include "support/text/identifier.h"
 #include "support/text/utf8.h"
+#include "symbolic/python_operators.h"
 
 namespace fxtrace {
 namespace {
@@ -347,7 +347,7 @@ class Builder {
     if (const NodeId* tensor = in_guard() ? asked_for_rank(node) : nullptr) return rank(*tensor, depth);
     if (const auto symbol = python_symbol(target); !symbol.empty() && count == 2) {
       Expression left = argument(0);
-      return joined(std::string(symbol), std::move(left), argument(1));
+      return Expression::binary(std::string(symbol), std::move(left), argument(1));
     }
     if (target == "operator.not_" && count == 1) return Expression::negation(argument(0));
     if (target == "operator.neg" && count == 1) return Expression::negative(argument(0));
@@ -376,13 +376,6 @@ class Builder {
     if (list == nullptr || list->items.size() != 2) return nullptr;
     const auto* first = list->items[0].get_if<std::int64_t>();
     return first != nullptr && *first == std::numeric_limits<std::int64_t>::max() ? &list->items[1] : nullptr;
-  }
-
-  static Expression joined(std::string symbol, Expression left, Expression right) {
-    const bool is_comparison = symbol.starts_with("is") || symbol == "==" || symbol == "!=" ||
-                               symbol == "<" || symbol == "<=" || symbol == ">" || symbol == ">=";
-    return is_comparison ? Expression::comparison(std::move(symbol), std::move(left), std::move(right))
-                         : Expression::binary(std::move(symbol), std::move(left), std::move(right));
   }
 
   const Graph& graph_;

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "graph/analysis/fold_numbers.h"
 #include "operators/names/modules.h"
 #include "operators/names/torch_functions.h"
 #include "summaries/parameter_sizes.h"
@@ -45,26 +46,10 @@ bool is_default_leaf(const ModuleInfo& module) {
 
 // --- comparing values as Python does ---
 
-std::optional<std::int64_t> as_integer(const Argument& value) {
-  if (const auto* boolean = value.get_if<bool>()) return *boolean ? 1 : 0;
-  if (const auto* integer = value.get_if<std::int64_t>()) return *integer;
-  return std::nullopt;
-}
-
-std::optional<double> as_double(const Argument& value) {
-  if (const auto* number = value.get_if<double>()) return *number;
-  if (const auto integer = as_integer(value)) return static_cast<double>(*integer);
-  return std::nullopt;
-}
-
 // Returns the order of two values; absent when they are of kinds that are never equal and have no order.
 std::optional<std::partial_ordering> compare(const Argument& a, const Argument& b) {
-  const auto left = as_integer(a);
-  const auto right = as_integer(b);
-  if (left && right) return *left <=> *right;
-  const auto left_number = as_double(a);
-  const auto right_number = as_double(b);
-  if (left_number && right_number) return *left_number <=> *right_number;
+  const auto left = number_of(a), right = number_of(b);
+  if (left && right) return fxtrace::compare(*left, *right);
   const auto* left_text = a.get_if<std::string>();
   const auto* right_text = b.get_if<std::string>();
   if (left_text != nullptr && right_text != nullptr) return *left_text <=> *right_text;
@@ -87,14 +72,10 @@ bool holds(const std::string& op, const Argument& actual, const Argument& wanted
   // Values of different kinds are not equal, but have no order.
   if (!order) return op == "!=";
   const bool none = actual.is<Argument::None>();
-  if (op == "==") return *order == 0;
-  if (op == "!=") return *order != 0;
-  if (none) return false;
-  if (op == "<") return *order < 0;
-  if (op == "<=") return *order <= 0;
-  if (op == ">") return *order > 0;
-  if (op == ">=") return *order >= 0;
-  throw usage_error("unknown comparison '" + op + "'");
+  const PythonOperator* known = operator_of_symbol(op);
+  if (known == nullptr || !known->relation) throw usage_error("unknown comparison '" + op + "'");
+  const bool is_ordered = *known->relation != Relation::kEqual && *known->relation != Relation::kNotEqual;
+  return !(none && is_ordered) && fxtrace::holds(*known->relation, *order);
 }
 
 // --- facts about the modules of one program ---

@@ -1,7 +1,6 @@
 #include "verify/inputs/guard_evaluator.h"
 
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "verify/calls/functions.h"
@@ -13,17 +12,6 @@ namespace {
 struct Unknown {};
 
 using Kind = Expression::Kind;
-
-std::string function_of(std::string_view symbol) {
-  static const std::unordered_map<std::string_view, const char*> names = {
-      {"+", "add"},     {"-", "sub"},     {"*", "mul"},  {"/", "truediv"}, {"//", "floordiv"},
-      {"%", "mod"},     {"**", "pow"},    {"&", "and_"}, {"|", "or_"},     {"^", "xor"},
-      {"<<", "lshift"}, {">>", "rshift"}, {"==", "eq"},  {"!=", "ne"},     {"<", "lt"},
-      {"<=", "le"},     {">", "gt"},      {">=", "ge"},  {"is", "is_"},    {"is not", "is_not"}};
-  const auto found = names.find(symbol);
-  if (found == names.end()) throw Unknown();
-  return std::string("operator.") + found->second;
-}
 
 // Returns the dotted name of the expression, such as "torch.float32"; empty if it is none.
 std::string dotted(const Expression& expression) {
@@ -129,6 +117,19 @@ RunValue GuardEvaluator::call(const Expression& expression) const {
   return engine_.call("aten::" + function.name(), std::nullopt, {values, {}});
 }
 
+RunValue GuardEvaluator::of_two(const PythonOperator& op, RunValue left, RunValue right) const {
+  if (op.name.empty()) throw Unknown();
+  const std::string function = "operator." + std::string(op.name);
+  const auto a = engine_.integer_of(left), b = engine_.integer_of(right);
+  // LibTorch wraps integers to 64 bits, and divides them as floats.
+  if (a && b && op.takes_numbers()) {
+    const auto result = evaluate_python(function, {*a, *b});
+    if (!result) throw Unknown();
+    return std::visit([&](auto number) { return engine_.constant(number); }, *result);
+  }
+  return run(function, {std::move(left), std::move(right)});
+}
+
 RunValue GuardEvaluator::value_of(const Expression& expression) const {
   if (const SymInt* size = expression.size()) return size_of(*size);
   const auto part = [&](std::size_t i) { return value_of(expression.parts().at(i)); };
@@ -152,7 +153,7 @@ RunValue GuardEvaluator::value_of(const Expression& expression) const {
       return engine_.constant(truth(expression));
     case Kind::kBinary:
     case Kind::kComparison:
-      return run(function_of(expression.name()), {part(0), part(1)});
+      return of_two(*operator_of_symbol(expression.name()), part(0), part(1));
     case Kind::kCall:
       return call(expression);
     case Kind::kAttribute: {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "symbolic/expression.h"
+#include "symbolic/python_operators.h"
 #include "verify/calls/engine.h"
 
 namespace fxtrace::verify {
@@ -27,6 +28,7 @@ class GuardEvaluator {
   RunValue value_of(const Expression& expression) const;
   RunValue call(const Expression& expression) const;
   RunValue size_of(const SymInt& size) const;
+  RunValue of_two(const PythonOperator& op, RunValue left, RunValue right) const;
   RunValue run(const std::string& function, std::vector<RunValue> values) const;
 
   const Engine& engine_;

@@ -10,7 +10,6 @@
 #include "graph/analysis/input_sizes.h"
 #include "graph/analysis/text_form.h"
 #include "operators/names/callable_operators.h"
-#include "operators/names/python_functions.h"
 #include "operators/names/torch_functions.h"
 #include "operators/target.h"
 #include "shapes/scalar_type.h"
@@ -19,6 +18,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/words.h"
 #include "symbolic/expression.h"
+#include "symbolic/python_operators.h"
 #include "writers/graphs/fx_guards.h"
 #include "writers/graphs/fx_names.h"
 

@@ -5,13 +5,13 @@
 
 #include "catch.h"
 #include "operators/higher_order.h"
-#include "operators/names/python_functions.h"
 #include "operators/operators.h"
 #include "opinfo/operator_entry.h"
 #include "opinfo/operator_row.h"
 #include "opinfo/python_spelling.h"
 #include "support/error.h"
 #include "support/text/words.h"
+#include "symbolic/python_operators.h"
 
 using namespace fxtrace;  // NOLINT(google-build-using-namespace)
 

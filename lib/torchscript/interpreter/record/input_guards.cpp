@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_map>
 
 #include "graph/analysis/text_form.h"
 #include "operators/operators.h"
 #include "operators/target.h"
 #include "opinfo/infer.h"
+#include "opinfo/operator_row.h"
 #include "opinfo/traits.h"
 #include "support/text/words.h"
+#include "symbolic/python_operators.h"
 #include "torchscript/interpreter/state/abstract.h"
 
 namespace fxtrace::interpreter {
@@ -17,12 +18,8 @@ namespace fxtrace::interpreter {
 namespace {
 
 std::optional<Relation> relation_of(std::string_view question) {
-  static const std::unordered_map<std::string_view, Relation> relations{
-      {"aten::eq", Relation::kEqual},   {"aten::ne", Relation::kNotEqual},
-      {"aten::lt", Relation::kLess},    {"aten::le", Relation::kLessEqual},
-      {"aten::gt", Relation::kGreater}, {"aten::ge", Relation::kGreaterEqual}};
-  const auto found = relations.find(question);
-  return found == relations.end() ? std::nullopt : std::optional(found->second);
+  const PythonOperator* op = operator_of_target(facts_of(question).on_values);
+  return op == nullptr ? std::nullopt : op->relation;
 }
 
 void add_symbols(const AbstractValue& known, std::set<std::string>& names) {
