@@ -217,9 +217,7 @@ class CodeCheck {
   // Checks the code as it is written, with what the compiler drops.
   void on_load(const Tree& tree) {
     if (++steps_ > kMaxSteps) return refuse("is too long to check");
-    if (tree.is(Syntax::kWhile) || tree.is(Syntax::kFor) || tree.is(Syntax::kListComprehension) ||
-        tree.is(Syntax::kDictComprehension))
-      refuse("has a loop");
+    if (tree.is(Syntax::kWhile) || tree.is(Syntax::kFor)) refuse("has a loop");
     if (tree.is(Syntax::kCall) && tree.part(0).is(Syntax::kAttribute)) {
       const std::string dotted = torchscript::dotted_name(tree.part(0));
       const std::string name = operator_named(tree.part(0));

@@ -77,12 +77,6 @@ class Check {
       }
       case Symbol::kPrimLoad:
       case Symbol::kPrimStore:
-      case Symbol::kPrimBreak:
-      case Symbol::kPrimContinue:
-      case Symbol::kPrimReturnStatement:
-      case Symbol::kPrimLoopContinuation:
-      case Symbol::kPrimComprehensionScope:
-      case Symbol::kPrimWith:
         return complain("a statement is left", &node);
       case Symbol::kPrimFork:
       case Symbol::kPrimAwaitable: {

@@ -493,10 +493,6 @@ def crafted_code() -> Iterator[Case]:
     yield Case("code_keywords", code_case(called), "traced")
     defaults = called.replace(keywords, "").replace("    y =", "    y = __torch__.f()\n" * 10_000 + "    y =")
     yield Case("code_defaults", code_case(defaults), "other")
-    for word in ("break", "continue"):
-        yield Case(f"code_many_{word}", body_case("while bool(x):\n" + f"  if bool(x):\n    {word}\n" * 40_000 + "return x"), "other")
-    turns = "t = (1, 1)\n" + "".join("  " * i + f"for a{i} in zip(t, t):\n" for i in range(40)) + "  " * 40 + "pass\nreturn x"
-    yield Case("code_unrolled_without_end", body_case(turns), "other")
     yield Case("code_parentheses", body_case("return " + nested("(", "x", ")", deep)), "any")
     yield Case("code_calls", body_case("return " + nested("torch.neg(", "x", ")", 50_000)), "any")
     yield Case("code_lists", body_case("y = " + nested("[", "x", "]", deep) + "\nreturn x"), "any")

@@ -119,8 +119,9 @@ def test_torchscript(program, tmp_path):
     made.append(hostile.archive({**records, ".data/version": "3\n" + NASTY}))
     for body in (
         f'    print("{NASTY}")\n    return x\n',
+        f'    ops.prim.RaiseException("{NASTY}")\n    return x\n',
+        '    ops.prim.RaiseException("\\033[31m\\u202e")\n    return x\n',
         f'    raise AssertionError("{NASTY}")\n    return x\n',
-        '    raise AssertionError("\\033[31m\\u202e")\n    return x\n',
         f'    y = ops.my.op(x, "{NASTY}")\n    return y\n',
         f"    return ops.my.op{NASTY}(x)\n",
         "    if bool(x):  # \u202e\x9b\n      y = x\n    else:\n      y = x\n    return y\n",

@@ -18,7 +18,7 @@ import zoo
 ROOT = pathlib.Path(__file__).parents[2]
 SAMPLES = sorted(path.name for path in (ROOT / "sample_models").glob("*.pt"))
 ARCHIVES = sorted(name for name in zoo.MAKERS if name.endswith(("_scripted", "_traced")) and name not in zoo.SHAPES_ONLY)
-CODE = sorted((ROOT / "tests" / "script_code").glob("*.py"))
+CODE = ROOT / "tests" / "script_code"
 
 
 @pytest.fixture(scope="session")
@@ -85,16 +85,29 @@ def test_old_operators(dump, tmp_path, version):
     check(dump, tmp_path / "old.pt")
 
 
-@pytest.mark.parametrize("path", CODE, ids=lambda path: path.stem)
-def test_code(dump, path):
-    """What people write and torch.jit.save does not: early returns, break, subscripts, comprehensions."""
-    functions = re.split(r"\n(?=def )", path.read_text())
-    ours = script_graphs.graphs_of_dump(dump, str(path))
-    assert len(ours) == len(functions) > 10
-    for source in functions:
-        name = re.match(r"\s*def (\w+)", source)[1]
-        unit = torch.jit.CompilationUnit(source)
-        assert script_graphs.first_difference(str(getattr(unit, name).graph), ours[f"__torch__.{name}"]) is None, name
+def functions_of(name: str) -> dict[str, torch.jit.ScriptFunction]:
+    functions = {}
+    for source in re.split(r"\n(?=def )", (CODE / name).read_text()):
+        function = re.match(r"\s*def (\w+)", source)[1]
+        functions[function] = getattr(torch.jit.CompilationUnit(source), function)
+    assert len(functions) > 10
+    return functions
+
+
+def test_code(dump):
+    """What people write and torch.jit.save does not: operators, subscripts, assignments to them."""
+    ours = script_graphs.graphs_of_dump(dump, str(CODE / "expressions.py"))
+    functions = functions_of("expressions.py")
+    assert len(ours) == len(functions)
+    for name, function in functions.items():
+        assert script_graphs.first_difference(str(function.graph), ours[f"__torch__.{name}"]) is None, name
+
+
+def test_code_that_torch_prints(dump, tmp_path):
+    """Early returns, break, asserts, comprehensions: what torch.jit.save has in their place."""
+    for name, function in functions_of("printed/control_flow.py").items():
+        function.save(str(tmp_path / "function.pt"))
+        assert script_graphs.differences(dump, str(tmp_path / "function.pt")) == (1, {}), name
 
 
 def test_order_of_overloads():

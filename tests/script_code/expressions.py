@@ -5,7 +5,12 @@ def arithmetic(a: int, b: float, x: Tensor) -> Tensor:
     return x * e + x @ x - x // 2 + x % 3 + x ** 2 + (-x) + 2 * x + 1 - x + 3 / x
 
 def comparisons(a: int, b: float, s: str, xs: List[int]) -> bool:
-    return (a < b) == (s == "a") and a != 3 and 4 in xs and s not in ["a", "b"] and a >= b and b <= 2.5
+    c = (a < b) == (s == "a")
+    d = a != 3
+    e = 4 in xs
+    f = s not in ["a", "b"]
+    g = a >= b
+    return c & d & e & f & g & (b <= 2.5) & (not c)
 
 def bits(a: int, b: int, x: Tensor) -> Tensor:
     c = a & b | a ^ b
@@ -26,26 +31,22 @@ def lists(n: int) -> List[int]:
     b += a
     b[0] = 5
     b[1] += 2
-    c = [x * 2 for x in b]
-    d = [i for i in range(3)]
-    e = list(range(4))
+    c = [n * 2, n]
+    for i in range(n):
+        c[i] -= i
     del b[0]
-    return a + b[1:] + c[:-1] + d[::2] + e + sorted(a)
+    return a + b[1:] + c[:-1] + a[::2] + sorted(a)
 
 def dicts(n: int) -> Dict[str, int]:
     a = {"a": 1, "b": n}
     b: Dict[str, int] = {}
     b["x"] = 2
-    c = {str(k): k for k in range(n)}
-    d = dict(a)
-    for key in a:
-        b[key] = a[key]
-    for k, v in c.items():
-        b[k] = v
+    b["a"] = a["a"]
+    b["x"] += 3
     del a["a"]
-    e = len(a) + len(d)
+    e = len(a) + len(b.items())
     a["e"] = e
-    return {"b": b["x"], "d": d["a"], "e": e, "a": a["e"]}
+    return {"b": b["x"], "e": e, "a": a["e"]}
 
 def tuples(x: Tensor) -> Tuple[Tensor, int, str]:
     a = (x, 1, "s")
@@ -78,26 +79,28 @@ def subscripts(x: Tensor, i: int, idx: Tensor, xs: List[Tensor]) -> Tensor:
 def casts(x: Tensor, n: int) -> float:
     a = int(x)
     b = float(x) + float(n)
-    c = bool(x) or bool(n) or bool([1]) or bool("a")
+    c = bool(x) | bool(n) | bool([1]) | bool("a")
     d = str(n)
     y = x.float() + x.int() + x.long().double()
     return b + float(a) + float(d)
 
 def implicit(x: Tensor, n: int) -> Tensor:
     y = torch.zeros(2, 3)
-    z = torch.ones([n, 2], dtype=6, device="cpu") if n > 1 else torch.ones(2)
+    z = torch.ones([n, 2], dtype=6, device="cpu") + torch.ones(2)
     w = x.view(-1, 4).permute(1, 0).reshape(2, n)
     u = torch.max_pool2d(x, 2).expand(2, -1, 3, 4)
     t = x.add_(1).size()[0] + x.shape[1] + x.dim() + x.numel() + len(x)
     s = torch.cat((x, y), 0) + torch.stack([x, y])
-    r = x.to(4).to("cpu").type(6) if t > 2 else x
+    r = x.to(4).to("cpu").type(6)
+    if t > 2:
+        r = x
     q = torch.max(x, 1)[0] + torch.max(x) + max(1, 2) + min([1, 2])
     p, o = torch.topk(x, 2)
     return u + w + s + r + q + p
 
 def properties(x: Tensor) -> Tuple[int, bool]:
     y = x.T + x.mT
-    a = x.device.type == "cpu" and x.is_cuda and x.requires_grad
+    a = (x.device.type == "cpu") & x.is_cuda & x.requires_grad
     return x.ndim + x.dtype, a
 
 def builtin_calls(x: float, n: int) -> float:
@@ -116,19 +119,25 @@ def optional_list(xs: Optional[List[int]]) -> int:
     zs: List[Optional[int]] = [None, 1]
     if xs is not None:
         ys = xs
-    return 1 if ys is None else len(ys)
+    if ys is None:
+        n = 1
+    else:
+        n = len(ys)
+    return n
 
 def keyword_only(x: Tensor, *, scale: float = 2.0, flag: bool = False) -> Tensor:
     return torch.add(input=x, other=x, alpha=scale)
 
 def refined_here(x: Tensor, y: Optional[Tensor]) -> Tensor:
-    return x if y is None else x + y
+    if not y is None:
+        x = x + y
+    return x
 
 def bools_as_numbers(b: bool, x: Tensor, n: number):
     y = x.new_full([2], b) + x.masked_fill(x > 0, b) + x[0:b].clamp(b, max=b)
     k = [3, 4][b] + max(b, 2) + (-b) + (b // 2) + (b << 1)
     r = b + 1.5 - (b ** 2.5) + b / 2 + float(b)
-    c = 1 < b < 3 or b == 1 or b != 2.5 or b in [1] or 1j == b or b > n
+    c = (b < 3) | (b == 1) | (b != 2.5) | (b in [1]) | (1j == b) | (b > n)
     f: float = 2.5
     if c:
         f = b

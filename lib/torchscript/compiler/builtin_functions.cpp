@@ -45,14 +45,23 @@ constexpr BuiltinCode kBuiltinCode[] = {
      "  pass\n"},
     {"aten::list_with_default", "",
      "def list_with_default(out_size: List[int], defaults: List[int]) -> List[int]:\n"
-     "  assert len(defaults) > len(out_size)\n"
+     "  if len(defaults) > len(out_size):\n"
+     "    pass\n"
+     "  else:\n"
+     "    ops.prim.RaiseException(\"AssertionError: \")\n"
      "  return out_size\n"},
     {"aten::_assert", "",
      "def _assert(condition: bool, message: str) -> None:\n"
-     "  assert condition, message\n"},
+     "  if condition:\n"
+     "    pass\n"
+     "  else:\n"
+     "    ops.prim.RaiseException(torch.add(\"AssertionError: \", message))\n"},
     {"aten::_assert", "",
      "def _assert(condition: Tensor, message: str) -> None:\n"
-     "  assert bool(condition), message\n"},
+     "  if bool(condition):\n"
+     "    pass\n"
+     "  else:\n"
+     "    ops.prim.RaiseException(torch.add(\"AssertionError: \", message))\n"},
     {"aten::device", "", "def device(type: str) -> Device:\n  return torch.device(type)\n"},
     {"aten::type", "",
      "def type(self: Tensor, dtype: int, non_blocking: bool=False, copy: bool=False) -> Tensor:\n"

@@ -1,7 +1,7 @@
 // The final passes of the compiler, which PyTorch's torch/csrc/jit/frontend/ir_emitter.cpp runs at its end
 // (BSD-3-Clause, see NOTICE).  clean_up() runs, in this order:
 //
-// 1. LoopForms gives each loop either a trip count or a condition, not both.
+// 1. Unreachable removes what follows a prim::RaiseException.
 // 2. normalize_operators() replaces operators by those of which they are synonyms.
 // 3. lift_closures() makes the bodies of forks graphs of their own, which it cleans up too.
 // 4. lower_tuples() replaces items of a tuple that is made in the same graph by the values in it.
@@ -15,6 +15,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <ranges>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -28,6 +29,62 @@
 
 namespace fxtrace::torchscript {
 namespace {
+
+// --- code after an exception ---
+
+// A graph has no jumps, so nothing that follows an exception in its block is ever computed, nor what follows
+// a branch that always raises.  The algorithm is what is left of PyTorch's
+// torch/csrc/jit/frontend/exit_transforms.cpp for code that it has been through.
+class Unreachable {
+ public:
+  explicit Unreachable(IrGraph& graph) : graph_(graph) {}
+  void run() { raises(*graph_.block()); }
+
+ private:
+  // Returns whether the block always raises.  A loop may have no iterations.
+  bool raises(IrBlock& block) {
+    for (IrNode* node : block.nodes()) {
+      bool always = node->is(Symbol::kPrimRaiseException) || node->is(Symbol::kPrimIf);
+      for (IrBlock* inner : node->blocks()) always = raises(*inner) && always;
+      if (!always) continue;
+      remove_after(block, *node);
+      return true;
+    }
+    return false;
+  }
+
+  void remove_after(IrBlock& block, IrNode& last) {
+    std::vector<IrNode*> unreachable;
+    int entered = 0;
+    for (IrNode* node = last.next(); node != block.return_node(); node = node->next()) {
+      if (node->is(Symbol::kPrimEnter)) ++entered;
+      const bool leaves = node->is(Symbol::kPrimExit);
+      if (leaves && entered == 0) continue;  // a `with` around the exception is left in any case
+      if (leaves) --entered;
+      unreachable.push_back(node);
+    }
+    for (IrNode* node : std::views::reverse(unreachable)) {
+      for (IrValue* output : node->outputs()) {
+        if (output->has_uses()) output->replace_all_uses_with(nothing_of(output->type()));
+      }
+      node->destroy();
+    }
+  }
+
+  // Returns the prim::Uninitialized of the type; there is one per type, at the start of the graph.
+  IrValue* nothing_of(const TypePtr& type) {
+    IrValue*& known = nothing_[type.get()];
+    if (known == nullptr) {
+      IrNode* node = graph_.create(Symbol::kPrimUninitialized);
+      known = node->output()->set_type(type);
+      graph_.block()->prepend(node);
+    }
+    return known;
+  }
+
+  IrGraph& graph_;
+  std::unordered_map<const Type*, IrValue*> nothing_;
+};
 
 // --- bodies of fork ---
 
@@ -69,61 +126,6 @@ void lift_closures(IrBlock& block) {
     node->set_attribute(Symbol::kAttrSubgraph, std::move(graph));
   }
 }
-
-// --- loops with a count and a condition ---
-
-// A `for` with a `break` has a trip count and a condition.  It becomes a `while` loop that counts, so that
-// each loop is of one kind.
-class LoopForms {
- public:
-  explicit LoopForms(IrGraph& graph) : graph_(graph), constants_(graph), matcher_(graph, constants_) {
-    visit(*graph.block());
-  }
-
- private:
-  void visit(IrBlock& block) {
-    for (IrNode* node : block.nodes()) {
-      for (IrBlock* inner : node->blocks()) visit(*inner);
-      if (node->is(Symbol::kPrimLoop) && is_mixed(*node)) rewrite(*node);
-    }
-  }
-
-  static bool is_mixed(const IrNode& node) {
-    const IrBlock& body = *node.blocks()[0];
-    if (constant_of<bool>(*node.input(1)) == true && constant_of<bool>(*body.outputs()[0]) == true)
-      return false;
-    return constant_of<std::int64_t>(*node.input(0)) != std::numeric_limits<std::int64_t>::max() ||
-           body.inputs()[0]->has_uses();
-  }
-
-  void rewrite(IrNode& node) {
-    IrBlock& body = *node.blocks()[0];
-    IrValue* zero = constants_.get_constant(Constant(std::int64_t{0}));
-    IrValue* one = constants_.get_constant(Constant(std::int64_t{1}));
-    IrValue* trips = node.input(0);
-    {
-      const InsertPointGuard guard(graph_, &node);
-      IrValue* starts = matcher_.call(Symbol::kAtenGt, {trips, zero}, {});
-      if (constant_of<bool>(*node.input(1)) != true)
-        starts = matcher_.call(Symbol::kAtenAnd, {starts, node.input(1)}, {});
-      node.replace_input(0, constants_.get_constant(Constant(std::numeric_limits<std::int64_t>::max())));
-      node.replace_input(1, starts);
-    }
-    node.add_output(int_type());
-    node.add_input(zero);
-    IrValue* counter = body.add_input(int_type());
-    body.inputs()[0]->set_name({})->replace_all_uses_with(counter);
-    const InsertPointGuard guard(graph_, &body);
-    IrValue* next = matcher_.call(Symbol::kAtenAdd, {counter, one}, {});
-    body.add_output(next);
-    IrValue* more = matcher_.call(Symbol::kAtenLt, {next, trips}, {});
-    body.return_node()->replace_input(0, matcher_.call(Symbol::kAtenAnd, {more, body.outputs()[0]}, {}));
-  }
-
-  IrGraph& graph_;
-  ConstantPool constants_;
-  SchemaMatcher matcher_;
-};
 
 // --- tuples ---
 
@@ -467,7 +469,7 @@ class Order {
 }  // namespace
 
 void clean_up(IrGraph& graph) {
-  const LoopForms loops(graph);
+  Unreachable(graph).run();
   normalize_operators(*graph.block());
   lift_closures(*graph.block());
   lower_tuples(*graph.block());

@@ -64,81 +64,55 @@ void Emitter::emit_function(const Tree& definition, const TypePtr& self) {
 
 void Emitter::emit_definition(const Tree& definition, const TypePtr& self, IrBlock* block) {
   const FunctionSchema schema = types_.schema(definition, self);
-  definitions_.emplace_back();
-  if (!schema.results.empty()) definitions_.back().declared = schema.results[0];
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
     const Tree& parameter = definition.part(0).part(i);
     IrValue* value = block->add_input(schema.arguments[i].type);
     if ((i == 0 && self != nullptr) || is_meaningful_name(parameter.text)) value->set_name(parameter.text);
     environment_.set(range_of(parameter), parameter.text, value);
   }
-  emit_statements(definition.part(2));
-  OpenDefinition& open = definitions_.back();
-  if (!exits_.contains(block)) {
-    if (open.declared != nullptr && open.declared->kind() != TypeKind::kNone)
-      fail(definition, "Function was not annotated as having type None, but does not return along all paths");
-    emit_return(range_of(definition), nullptr);
-  } else if (open.merged == nullptr) {
-    // The function always raises.
-    open.merged = open.declared != nullptr ? open.declared : none_type();
-  }
-  // A placeholder for the values of the `return`s, which exits.cpp puts here.
-  IrNode* placeholder = create(Symbol::kPrimUninitialized, {}, 1, {});
-  block->add_output(placeholder->output()->set_type(definitions_.back().merged));
-  definitions_.pop_back();
+  Expressions statements = definition.part(2).all();
+  const Tree* end = statements.back()->is(Syntax::kReturn) ? statements.back() : nullptr;
+  if (end != nullptr) statements = statements.first(statements.size() - 1);
+  for (const Tree* statement : statements) emit_statement(*statement);
+  const TypePtr declared = schema.results.empty() ? nullptr : schema.results[0];
+  if (end == nullptr && declared != nullptr && declared->kind() != TypeKind::kNone)
+    fail(definition, "Function was not annotated as having type None, but does not return along all paths");
+  block->add_output(emit_result(range_of(end != nullptr ? *end : definition),
+                                end != nullptr ? &end->part(0) : nullptr, declared));
 }
 
 IrValue* Emitter::emit_closure(const std::function<void(IrBlock*)>& emit_body) {
   IrNode* node = graph_.insert(graph_.create(Symbol::kPrimClosure));
   node->output()->set_type(none_type());
   IrBlock* block = node->add_block();
-  const LoopKind before = std::exchange(loop_, LoopKind::kNone);
-  {
-    const InsertPointGuard guard(graph_, block);
-    environment_.push(block);
-    emit_body(block);
-    environment_.pop();
-  }
-  loop_ = before;
+  const InsertPointGuard guard(graph_, block);
+  environment_.push(block);
+  emit_body(block);
+  environment_.pop();
   return node->output();
 }
 
-void Emitter::emit_return(const SourceRange& range, const Tree* value) {
-  OpenDefinition& open = definitions_.back();
-  TypePtr type = open.declared;
-  IrValue* result = value == nullptr ? constant(Constant(), range) : emit(*value, type);
-  if (type != nullptr) {
-    const bool forgotten = type->kind() == TypeKind::kTensor && result->type()->kind() == TypeKind::kNone;
-    if (!forgotten) result = matcher_.convert(type, result, true, range);
-    if (!is_subtype(*result->type(), *type))
-      throw SourceError(range, "Return value was annotated as having type " + type->repr_str() +
-                                   " but is actually of type " + result->type()->repr_str());
-  } else {
-    type = open.merged == nullptr ? result->type() : unify(open.merged, result->type());
-    if (type == nullptr)
-      throw SourceError(
-          range, "Previous return statement returned a value of type " + open.merged->repr_str() +
-                     " but this return statement returns a value of type " + result->type()->repr_str());
-  }
-  open.merged = type;
-  if (type->kind() == TypeKind::kAny && result->type()->kind() != TypeKind::kAny)
-    result = unchecked_cast(result, type);
-  create(Symbol::kPrimReturnStatement, {result}, 0, {});
-  exits_.insert(environment_.block());
+IrValue* Emitter::emit_result(const SourceRange& range, const Tree* value, const TypePtr& declared) {
+  IrValue* result = value == nullptr ? constant(Constant(), range) : emit(*value, declared);
+  if (declared == nullptr) return result;
+  const bool forgotten = declared->kind() == TypeKind::kTensor && result->type()->kind() == TypeKind::kNone;
+  if (!forgotten) result = matcher_.convert(declared, result, true, range);
+  if (!is_subtype(*result->type(), *declared))
+    throw SourceError(range, "Return value was annotated as having type " + declared->repr_str() +
+                                 " but is actually of type " + result->type()->repr_str());
+  if (declared->kind() == TypeKind::kAny && result->type()->kind() != TypeKind::kAny)
+    result = unchecked_cast(result, declared);
+  return result;
 }
 
 // --- statements ---
 
 void Emitter::emit_statements(const Tree& list) {
-  for (const Tree* statement : list.all()) {
-    emit_statement(*statement);
-    // Statements after `return` and `raise` are unreachable and not compiled.
-    if (exits_.contains(environment_.block())) return;
-  }
+  for (const Tree* statement : list.all()) emit_statement(*statement);
 }
 
 void Emitter::emit_statement(const Tree& statement) {
-  graph_.spend(1);  // even if it emits no node, as loops over tuples are unrolled
+  graph_.spend(1);  // even if it emits no node
   switch (statement.kind) {
     case Syntax::kIf: {
       const Condition condition = emit_condition(statement.part(0));
@@ -148,10 +122,8 @@ void Emitter::emit_statement(const Tree& statement) {
       return;
     }
     case Syntax::kWhile:
-      return emit_while(statement);
     case Syntax::kFor:
-      return emit_for(statement.part(0).all(), statement.part(1).all(), range_of(statement),
-                      [&] { emit_statements(statement.part(2)); });
+      return emit_loop(statement);
     case Syntax::kAssignment:
       return emit_assignment(statement);
     case Syntax::kAugmentedAssignment:
@@ -159,16 +131,6 @@ void Emitter::emit_statement(const Tree& statement) {
     case Syntax::kExpression:
       emit_sugared(statement.part(0), 0);
       return;
-    case Syntax::kRaise:
-      return emit_raise(statement);
-    case Syntax::kAssert:
-      return emit_assert(statement);
-    case Syntax::kReturn:
-      return emit_return(range_of(statement), &statement.part(0));
-    case Syntax::kBreak:
-      return emit_exit(statement, Symbol::kPrimBreak, "break");
-    case Syntax::kContinue:
-      return emit_exit(statement, Symbol::kPrimContinue, "continue");
     case Syntax::kPass:
     case Syntax::kGlobal:
       return;
@@ -184,15 +146,6 @@ void Emitter::emit_statement(const Tree& statement) {
     default:
       fail(statement, "Unrecognized statement");
   }
-}
-
-void Emitter::emit_exit(const Tree& statement, Symbol kind, const char* name) {
-  if (loop_ == LoopKind::kNone) fail(statement, std::string("SyntaxError: '") + name + "' outside loop");
-  if (loop_ == LoopKind::kUnrolled)
-    fail(statement,
-         "Because we emit iteration over modulelists or tuples as unrolled loops, we do not support break or "
-         "continue inside the body of these loops");
-  create(kind, {}, 0, range_of(statement));
 }
 
 void Emitter::emit_delete(const Tree& statement) {
@@ -238,36 +191,6 @@ void Emitter::emit_with(const Tree& statement) {
   }
   emit_statements(statement.part(1));
   for (IrValue* object : std::views::reverse(entered)) create(Symbol::kPrimExit, {object}, 1, {});
-}
-
-void Emitter::emit_raise(const Tree& statement) {
-  const SugaredValue raised = emit_sugared(statement.part(0));
-  const SourceRange range = range_of(statement);
-  if (raised.is(SugaredValue::Kind::kExceptionInstance)) {
-    raise(raised.value, range);
-  } else if (raised.is(SugaredValue::Kind::kException)) {
-    raise(constant(Constant(raised.text), range), range);
-  } else {
-    throw SourceError(range, "exceptions must derive from BaseException");
-  }
-}
-
-void Emitter::raise(IrValue* message, const SourceRange& range) {
-  call_builtin(Symbol::kPrimRaiseException, {message, constant(Constant(), range)}, range);
-  exits_.insert(environment_.block());
-}
-
-void Emitter::emit_assert(const Tree& statement) {
-  const SourceRange range = range_of(statement);
-  const Condition condition = emit_condition(statement.part(0));
-  emit_branches(
-      range, condition, [] {},
-      [&] {
-        IrValue* message =
-            statement.part(1).is_there() ? emit(statement.part(1)) : constant(Constant(std::string()), range);
-        const SugaredValue exception = sugared_text(SugaredValue::Kind::kException, "AssertionError");
-        raise(call(exception, {range, {{range, {}, message}}, {}, {}}).value, range);
-      });
 }
 
 // --- assignments ---
@@ -343,7 +266,7 @@ std::size_t Emitter::count_binders(Expressions targets, const SourceRange& range
 void Emitter::assign_tuple(const Tree& target, const SugaredValue& value, const SourceRange& range) {
   bool starred = false;
   const std::size_t binders = count_binders(target.all(), range, &starred);
-  const std::vector<SugaredValue> items =
+  const std::vector<IrValue*> items =
       as_tuple(value, range, starred ? std::nullopt : std::optional<std::size_t>(binders));
   if (items.size() < binders)
     fail(target, std::string("need ") + (starred ? "at least " : "") + std::to_string(binders) +
@@ -354,32 +277,30 @@ void Emitter::assign_tuple(const Tree& target, const SugaredValue& value, const 
   assign_all(target.all(), items, range, binders);
 }
 
-void Emitter::assign_all(Expressions targets, const std::vector<SugaredValue>& values,
-                         const SourceRange& range, std::size_t binders) {
+void Emitter::assign_all(Expressions targets, const std::vector<IrValue*>& values, const SourceRange& range,
+                         std::size_t binders) {
   std::size_t next = 0;
   for (const Tree* target : targets) {
     switch (target->kind) {
       case Syntax::kSubscript:
-        emit_subscript_assignment(range, *target, as_value(values.at(next++), range));
+        emit_subscript_assignment(range, *target, values.at(next++));
         break;
       case Syntax::kName:
         environment_.set(range_of(*target), target->text, values.at(next++));
         break;
       case Syntax::kAttribute:
-        set_attribute(emit_sugared(target->part(0)), target->text, as_value(values.at(next++), range), range,
-                      range);
+        set_attribute(emit_sugared(target->part(0)), target->text, values.at(next++), range, range);
         break;
       case Syntax::kStarred: {
         const Tree& name = target->part(0);
         if (!name.is(Syntax::kName)) fail(name, "Cannot pack a tuple into a non-variable");
         std::vector<IrValue*> rest;
-        for (std::size_t i = binders; i < values.size(); ++i)
-          rest.push_back(as_value(values.at(next++), range));
+        for (std::size_t i = binders; i < values.size(); ++i) rest.push_back(values.at(next++));
         environment_.set(range_of(name), name.text, matcher_.tuple(rest));
         break;
       }
       case Syntax::kTuple:
-        assign_tuple(*target, values.at(next++), range);
+        assign_tuple(*target, sugared(values.at(next++)), range);
         break;
       default:
         fail(*target, "unexpected expression on the left-hand side");

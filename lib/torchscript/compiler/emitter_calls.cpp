@@ -95,17 +95,6 @@ SugaredValue Emitter::call(const SugaredValue& callee, Call arguments, std::size
       if (!overloads.empty()) node->set_operator_schema(overloads[0]);
       return of_kind(SugaredValue::Kind::kNothing);
     }
-    case SugaredValue::Kind::kException: {
-      SugaredValue instance = of_kind(SugaredValue::Kind::kExceptionInstance);
-      instance.value = constant(Constant(callee.text + ": "), arguments.range);
-      for (const NamedValue& each : arguments.arguments) {
-        IrValue* part = each.value;
-        if (part->type()->kind() != TypeKind::kString)
-          part = call_builtin(Symbol::kAtenStr, {part}, arguments.range);
-        instance.value = call_builtin(Symbol::kAtenAdd, {instance.value, part}, arguments.range);
-      }
-      return instance;
-    }
     case SugaredValue::Kind::kValue:
       if (callee.value->type()->kind() == TypeKind::kClass)
         return call_method(callee.value, "__call__", std::move(arguments));
@@ -269,24 +258,13 @@ SugaredValue Emitter::emit_special(SpecialForm form, const Tree& expression, con
       return sugared(create(Symbol::kPrimUninitialized, {}, 1, range)->output()->set_type(type));
     }
     case SpecialForm::kGetattr: {
-      if (arguments.size() < 2 || !arguments[1]->is(Syntax::kStringLiteral))
+      require_arguments(expression, 2, "getattr");
+      if (!arguments[1]->is(Syntax::kStringLiteral))
         throw SourceError(range, "getattr's second argument must be a string literal");
-      const SugaredValue object = emit_sugared(*arguments[0]);
-      if (arguments.size() == 3 && !has_attribute(object, std::string(arguments[1]->text), range))
-        return emit_sugared(*arguments[2]);
-      return attribute(object, arguments[1]->text, range);
+      return attribute(emit_sugared(*arguments[0]), arguments[1]->text, range);
     }
-    case SpecialForm::kHasattr:
-      return sugared(emit_hasattr(expression).value);
     case SpecialForm::kIsinstance:
       return sugared(emit_isinstance(expression).value);
-    case SpecialForm::kTuple: {
-      require_arguments(expression, 1, "tuple");
-      std::vector<IrValue*> items;
-      for (const SugaredValue& item : as_tuple(emit_sugared(*arguments[0]), range))
-        items.push_back(as_value(item, range));
-      return sugared(matcher_.tuple(items));
-    }
     case SpecialForm::kTolist: {
       if (hint == nullptr) throw SourceError(range, "Expected type hint for result of tolist()");
       // Two further inputs are the depth of the list, and the kind of its elements.
@@ -308,94 +286,12 @@ SugaredValue Emitter::emit_special(SpecialForm form, const Tree& expression, con
                                      kind_text(class_value) + " instead");
       return sugared(create(Symbol::kPrimCreateObject, {}, 1, range)->output()->set_type(class_value.type));
     }
-    case SpecialForm::kRange:
-      return make_range(emit_all(arguments), range);
-    case SpecialForm::kEnumerate: {
-      if (arguments.empty() || arguments.size() > 2)
-        throw SourceError(range,
-                          "enumerate expected 1 or 2 arguments, got " + std::to_string(arguments.size()));
-      std::vector<IrValue*> bounds;
-      if (arguments.size() == 2) bounds.push_back(emit(*arguments[1]));
-      bounds.push_back(integer(std::numeric_limits<std::int64_t>::max(), range));
-      SugaredValue iterated = as_iterable(emit_sugared(*arguments[0]), range);
-      SugaredValue numbers = make_range(bounds, range);
-      // The numbers are as many as the items of the other iterable.
-      if (iterated.is(SugaredValue::Kind::kTuple)) {
-        numbers.static_length = static_cast<std::int64_t>(iterated.parts.size());
-      } else {
-        numbers.static_length = iterated.static_length;
-      }
-      std::vector<SugaredValue> parts{std::move(numbers), std::move(iterated)};
-      return make_iterables(std::move(parts), range);
-    }
-    case SpecialForm::kZip: {
-      if (arguments.empty()) throw SourceError(range, "zip expected at least 1 arguments, got 0");
-      std::vector<SugaredValue> parts;
-      for (const Tree* argument : arguments) parts.push_back(as_iterable(emit_sugared(*argument), range));
-      return make_iterables(std::move(parts), range);
-    }
-    case SpecialForm::kList:
-      return emit_list_call(expression, hint);
-    case SpecialForm::kDict:
-      return emit_dict_call(expression, hint);
     case SpecialForm::kFork:
       return emit_fork(expression, Symbol::kPrimFork);
     case SpecialForm::kAwaitable:
       return emit_fork(expression, Symbol::kPrimAwaitable);
   }
   throw SourceError(range, "unknown special form");
-}
-
-SugaredValue Emitter::emit_list_call(const Tree& expression, const TypePtr& hint) {
-  const SourceRange range = range_of(expression);
-  if (expression.part(1).count == 0) {
-    const bool hinted = hint != nullptr && hint->kind() == TypeKind::kList;
-    return sugared(matcher_.list(hinted ? hint->as<ListType>()->element() : tensor_type(), {}));
-  }
-  require_arguments(expression, 1, "list");
-  const SugaredValue iterated = emit_sugared(expression.part(1).part(0));
-  if (iterated.is_value() && (iterated.value->type()->kind() == TypeKind::kList ||
-                              iterated.value->type()->kind() == TypeKind::kString))
-    return sugared(call_builtin(Symbol::kAtenList, {iterated.value}, range));
-  // Emits [element for element in iterated].
-  Tree iterator, element, comprehension;
-  iterator.kind = element.kind = Syntax::kName;
-  iterator.text = environment_.keep_name("$_iter" + std::to_string(made_names_++));
-  element.text = environment_.keep_name("$_elem" + std::to_string(made_names_++));
-  const Tree* parts[] = {&element, &element, &iterator};
-  comprehension.kind = Syntax::kListComprehension;
-  comprehension.parts = parts;
-  comprehension.count = 3;
-  for (Tree* tree : {&iterator, &element, &comprehension}) {
-    tree->begin = expression.begin;
-    tree->end = expression.end;
-  }
-  environment_.set(range, iterator.text, iterated);
-  return sugared(emit_comprehension(comprehension, hint));
-}
-
-SugaredValue Emitter::emit_dict_call(const Tree& expression, const TypePtr& hint) {
-  const SourceRange range = range_of(expression);
-  const Expressions arguments = expression.part(1).all();
-  IrValue* dict = nullptr;
-  if (arguments.empty() || ((arguments[0]->is(Syntax::kListLiteral) && arguments[0]->count == 0) ||
-                            (arguments[0]->is(Syntax::kDictLiteral) && arguments[0]->part(0).count == 0))) {
-    TypePtr type = hint != nullptr && hint->kind() == TypeKind::kDict ? hint : nullptr;
-    std::vector<IrValue*> inputs;
-    for (const Tree* keyword : expression.part(2).all()) {
-      inputs.push_back(constant(Constant(std::string(keyword->text)), range));
-      inputs.push_back(emit(keyword->part(0)));
-    }
-    if (type == nullptr) type = dict_type(string_type(), inputs.empty() ? tensor_type() : inputs[1]->type());
-    return sugared(create(Symbol::kPrimDictConstruct, inputs, 1, {})->output()->set_type(type));
-  }
-  if (arguments.size() != 1) throw SourceError(range, "dict() expects at most 1 positional argument");
-  dict = call_builtin(Symbol::kAtenDict, {emit(*arguments[0], hint)}, range);
-  for (const Tree* keyword : expression.part(2).all()) {
-    IrValue* key = constant(Constant(std::string(keyword->text)), range);
-    call_builtin(Symbol::kAtenSetItem, {dict, key, emit(keyword->part(0))}, range);
-  }
-  return sugared(dict);
 }
 
 // The body is in a prim::Closure until cleanup.cpp makes it a graph of its own.

@@ -12,52 +12,14 @@ namespace fxtrace::torchscript {
 
 // --- type refinements by conditions ---
 
-namespace {
-
-std::vector<Refinement> united(const std::vector<Refinement>& a, const std::vector<Refinement>& b) {
-  std::vector<Refinement> result = a;
-  for (const Refinement& each : b) {
-    const auto same = std::find_if(result.begin(), result.end(),
-                                   [&](const Refinement& other) { return other.name == each.name; });
-    if (same == result.end()) {
-      result.push_back(each);
-    } else if (!(*same->type == *each.type)) {
-      result.erase(same);  // a variable with two different refinements has none
-    }
-  }
-  return result;
-}
-
-std::vector<Refinement> common(const std::vector<Refinement>& a, const std::vector<Refinement>& b) {
-  std::vector<Refinement> result;
-  for (const Refinement& each : a) {
-    const auto same =
-        std::find_if(b.begin(), b.end(), [&](const Refinement& other) { return other.name == each.name; });
-    if (same != b.end() && *same->type == *each.type) result.push_back(each);
-  }
-  return result;
-}
-
-}  // namespace
-
-Refinements Refinements::both(const Refinements& other) const {
-  return {united(if_true, other.if_true), common(if_false, other.if_false)};
-}
-Refinements Refinements::either(const Refinements& other) const {
-  return {common(if_true, other.if_true), united(if_false, other.if_false)};
-}
-
 Condition Emitter::constant_condition(bool value, const SourceRange& range, Refinements refinements) {
   return {constant(Constant(value), range), std::move(refinements), value};
 }
 
 Condition Emitter::emit_condition(const Tree& expression) {
-  if (expression.is(Syntax::kBinary)) {
-    if (expression.token == TokenKind::kAnd || expression.token == TokenKind::kOr)
-      return emit_short_circuit(expression);
-    if (expression.token == TokenKind::kIs || expression.token == TokenKind::kIsNot)
-      return emit_is(expression);
-  }
+  if (expression.is(Syntax::kBinary) &&
+      (expression.token == TokenKind::kIs || expression.token == TokenKind::kIsNot))
+    return emit_is(expression);
   const SourceRange range = range_of(expression);
   if (expression.is(Syntax::kUnary) && expression.token == TokenKind::kNot) {
     Condition inner = emit_condition(expression.part(0));
@@ -66,15 +28,11 @@ Condition Emitter::emit_condition(const Tree& expression) {
     if (inner.known) inner.known = !*inner.known;
     return inner;
   }
-  if (expression.is(Syntax::kCall) && expression.part(0).is(Syntax::kName)) {
-    if (expression.part(0).text == "isinstance") return emit_isinstance(expression);
-    if (expression.part(0).text == "hasattr") return emit_hasattr(expression);
-  }
+  if (expression.is(Syntax::kCall) && expression.part(0).is(Syntax::kName) &&
+      expression.part(0).text == "isinstance")
+    return emit_isinstance(expression);
   Condition result;
   result.value = emit_to_bool(emit(expression), range);
-  // LibTorch has an unused number here.  It separates a branch of the code from the branch before it, as
-  // exits.cpp merges only branches with nothing between them.
-  graph_.insert(graph_.create_constant(Constant(std::int64_t{0}), int_type()));
   // Constants and two operators are known while the code is compiled.
   const IrNode* node = result.value->node();
   if (const Constant* value = node->constant()) {
@@ -100,32 +58,6 @@ IrValue* Emitter::emit_to_bool(IrValue* value, const SourceRange& range) {
   if (result->type()->kind() != TypeKind::kBool)
     throw SourceError(range,
                       "expected a bool expression for condition but found " + result->type()->repr_str());
-  return result;
-}
-
-Condition Emitter::emit_short_circuit(const Tree& expression) {
-  const bool is_or = expression.token == TokenKind::kOr;
-  const SourceRange range = range_of(expression);
-  const Condition left = emit_condition(expression.part(0));
-  Condition right;
-  const auto rest = [&] {
-    right = emit_condition(expression.part(1));
-    return right.value;
-  };
-  const auto decided = [&] { return constant(Constant(is_or), range); };
-  Condition result;
-  if (is_or) {
-    result.value = emit_if_expression(range, left, decided, rest);
-    result.refinements = left.refinements.either(right.refinements);
-  } else {
-    result.value = emit_if_expression(range, left, rest, decided);
-    result.refinements = left.refinements.both(right.refinements);
-  }
-  if ((left.known && *left.known == is_or) || (right.known && *right.known == is_or)) {
-    result.known = is_or;
-  } else if (left.known && right.known) {
-    result.known = !is_or;
-  }
   return result;
 }
 
@@ -180,14 +112,6 @@ Condition Emitter::emit_is(const Tree& expression) {
     }
   }
   return result;
-}
-
-Condition Emitter::emit_hasattr(const Tree& call) {
-  require_arguments(call, 2, "hasattr");
-  const SugaredValue object = emit_sugared(call.part(1).part(0));
-  const Tree& name = call.part(1).part(1);
-  if (!name.is(Syntax::kStringLiteral)) fail(name, "hasattr's second argument must be a string literal");
-  return constant_condition(has_attribute(object, std::string(name.text), range_of(call)), range_of(call));
 }
 
 namespace {
@@ -261,26 +185,6 @@ void Emitter::insert_refinements(const SourceRange& range, const std::vector<Ref
   }
 }
 
-IrValue* Emitter::emit_if_expression(const SourceRange& range, const Condition& condition,
-                                     const std::function<IrValue*()>& if_true,
-                                     const std::function<IrValue*()>& if_false, const TypePtr& hint) {
-  IrNode* node = create(Symbol::kPrimIf, {condition.value}, 0, range);
-  const auto branch = [&](const std::vector<Refinement>& refinements,
-                          const std::function<IrValue*()>& emit_value) {
-    IrBlock* block = node->add_block();
-    environment_.push(block);
-    const InsertPointGuard guard(graph_, block);
-    insert_refinements(range, refinements);
-    block->add_output(emit_value());
-    environment_.pop();
-    return block->outputs()[0]->type();
-  };
-  const TypePtr yes = branch(condition.refinements.if_true, if_true);
-  const TypePtr no = branch(condition.refinements.if_false, if_false);
-  const TypePtr type = unify(yes, no, hint, true);
-  return node->add_output(type);
-}
-
 void Emitter::emit_branches(const SourceRange& range, const Condition& condition,
                             const std::function<void()>& if_true, const std::function<void()>& if_false) {
   if (condition.known) {
@@ -292,7 +196,6 @@ void Emitter::emit_branches(const SourceRange& range, const Condition& condition
   struct Branch {
     IrBlock* block;
     Scope* scope;
-    bool exits;
   };
   const auto branch = [&](const std::vector<Refinement>& refinements,
                           const std::function<void()>& emit_body) {
@@ -301,18 +204,16 @@ void Emitter::emit_branches(const SourceRange& range, const Condition& condition
     const InsertPointGuard guard(graph_, block);
     insert_refinements(range, refinements);
     emit_body();
-    Scope* scope = environment_.pop();
-    return Branch{block, scope, exits_.contains(block)};
+    return Branch{block, environment_.pop()};
   };
   const Branch yes = branch(condition.refinements.if_true, if_true);
   const Branch no = branch(condition.refinements.if_false, if_false);
-  if (yes.exits && no.exits) exits_.insert(node->owning_block());
 
-  // A variable is defined after the branches if both define it; a branch that exits counts as defining all.
+  // A variable is defined after the branches if both define it.
   std::set<std::string_view> changed;
   const auto gather = [&](const Branch& from, const Branch& other, const char* name_of_other) {
     for (const std::string_view name : environment_.defined_in(*from.scope)) {
-      if (environment_.is_defined_in(other.scope, name) || other.exits) {
+      if (environment_.is_defined_in(other.scope, name)) {
         changed.insert(name);
       } else {
         environment_.set_reason(name,
@@ -322,33 +223,15 @@ void Emitter::emit_branches(const SourceRange& range, const Condition& condition
   };
   gather(yes, no, "false");
   gather(no, yes, "true");
-  if (yes.exits && no.exits) return;
   for (const std::string_view name : changed) {
     const auto value_in = [&](const Branch& from) -> IrValue* {
-      if (from.exits) return nullptr;
       const InsertPointGuard guard(graph_, from.block);
       const auto found = environment_.find_in(from.scope, name);
       return found && found->is_value() ? found->value : nullptr;
     };
-    IrValue* one = value_in(yes);
-    IrValue* other = value_in(no);
-    const auto stand_in = [&](const Branch& from, const IrValue* like) {
-      IrNode* nothing = graph_.create(Symbol::kPrimUninitialized)->insert_before(from.block->return_node());
-      nothing->output()->set_type(like->type());
-      IrNode* store = graph_.create(Symbol::kPrimStore, {nothing->output()}, 0);
-      store->set_attribute(Symbol::kAttrName, std::string(name));
-      store->insert_before(from.block->return_node());
-      return nothing->output();
-    };
-    if (one == nullptr && other == nullptr) continue;
-    if (one == nullptr) {
-      if (!yes.exits) continue;
-      one = stand_in(yes, other);
-    }
-    if (other == nullptr) {
-      if (!no.exits) continue;
-      other = stand_in(no, one);
-    }
+    const IrValue* one = value_in(yes);
+    const IrValue* other = value_in(no);
+    if (one == nullptr || other == nullptr) continue;
     const bool is_outer = environment_.is_defined_in(environment_.current(), name);
     TypePtr outer;
     for (const Scope* scope = environment_.current(); scope != nullptr; scope = scope->parent) {
@@ -370,69 +253,31 @@ void Emitter::emit_branches(const SourceRange& range, const Condition& condition
 
 // --- loops ---
 
-void Emitter::emit_while(const Tree& statement) {
-  emit_loop(
-      range_of(statement), [&] { emit_statements(statement.part(1)); }, nullptr, {}, &statement.part(0));
-}
-
-void Emitter::emit_for(Expressions targets, Expressions iterated, const SourceRange& range,
-                       const std::function<void()>& emit_body) {
-  if (iterated.size() != 1) throw SourceError(range, "List of iterables is not supported currently");
-  const SugaredValue iterable = as_iterable(emit_sugared(*iterated[0]), range);
-  const bool unrolled = iterable.is(SugaredValue::Kind::kTuple) ||
-                        (iterable.static_length && !iterable.is(SugaredValue::Kind::kRange));
-  if (!unrolled) return emit_loop(range, emit_body, &iterable, targets, nullptr);
-  const std::int64_t length = iterable.is(SugaredValue::Kind::kTuple)
-                                  ? static_cast<std::int64_t>(iterable.parts.size())
-                                  : *iterable.static_length;
-  const LoopKind before = std::exchange(loop_, LoopKind::kUnrolled);
-  for (std::int64_t i = 0; i < length; ++i) {
-    graph_.spend(1);
-    assign_item(targets, item_of(iterable, integer(i, range), range), range);
-    emit_body();
-    if (exits_.contains(environment_.block())) break;
-  }
-  loop_ = before;
-}
-
-void Emitter::assign_item(Expressions targets, const SugaredValue& item, const SourceRange& range) {
-  if (targets.size() == 1) return assign_all(targets, {item}, range, 1);
-  const std::vector<SugaredValue> items = as_tuple(item, range, targets.size());
-  if (items.size() != targets.size())
-    throw SourceError(range, "the number of loop variables differs from the number of values in an item");
-  assign_all(targets, items, range, targets.size());
-}
-
 // Until ssa.cpp, a loop has a second block for its condition.
-void Emitter::emit_loop(const SourceRange& range, const std::function<void()>& emit_body,
-                        const SugaredValue* iterable, Expressions targets, const Tree* condition) {
-  IrValue* trips = iterable != nullptr ? length_of(*iterable, range)
-                                       : integer(std::numeric_limits<std::int64_t>::max(), range);
-  IrNode* node = create(Symbol::kPrimLoop, {}, 0, range);
+void Emitter::emit_loop(const Tree& statement) {
+  const SourceRange range = range_of(statement);
+  const bool is_for = statement.is(Syntax::kFor);
+  const Tree& header = statement.part(is_for ? 1 : 0);  // the number of turns, or the condition
+  IrValue* trips = is_for ? emit(header) : integer(std::numeric_limits<std::int64_t>::max(), range);
+  if (trips->type()->kind() != TypeKind::kInt)
+    fail(header, "all inputs of range must be ints, found " + trips->type()->repr_str() + " in argument 0");
+  IrNode* node = create(Symbol::kPrimLoop, {trips}, 0, range);
   IrBlock* body = node->add_block();
   IrBlock* condition_block = node->add_block();
   environment_.push(condition_block);
-  if (condition != nullptr) {
-    const InsertPointGuard guard(graph_, condition_block);
-    condition_block->add_output(emit_to_bool(emit(*condition), range_of(*condition)));
-  } else {
+  if (is_for) {
     condition_block->add_output(constant(Constant(true), range));
+  } else {
+    const InsertPointGuard guard(graph_, condition_block);
+    condition_block->add_output(emit_to_bool(emit(header), range_of(header)));
   }
   environment_.pop();
-  node->add_input(trips);
-  const LoopKind before = std::exchange(loop_, LoopKind::kLoop);
   IrValue* turn = body->add_input(int_type());
   environment_.push(body);
-  {
-    const InsertPointGuard guard(graph_, body);
-    if (iterable != nullptr) {
-      // zip and enumerate give several values, which become one tuple.
-      assign_item(targets, sugared(as_value(item_of(*iterable, turn, range), range)), range);
-    }
-    emit_body();
-  }
+  const InsertPointGuard guard(graph_, body);
+  if (is_for) environment_.set(range_of(statement.part(0)), statement.part(0).text, turn);
+  emit_statements(statement.part(is_for ? 2 : 1));
   environment_.pop();
-  loop_ = before;
 }
 
 }  // namespace fxtrace::torchscript

@@ -1,5 +1,4 @@
-// The part of the Emitter (emitter.h) for expressions: names, literals, operators, containers and
-// comprehensions.
+// The part of the Emitter (emitter.h) for expressions: names, literals, operators and containers.
 #include <algorithm>
 #include <array>
 #include <complex>
@@ -8,6 +7,7 @@
 
 #include "support/error.h"
 #include "torchscript/compiler/emitter.h"
+#include "torchscript/language/parser.h"
 
 namespace fxtrace::torchscript {
 
@@ -53,7 +53,6 @@ const std::vector<GlobalName>& globals() {
   static const auto table = [] {
     const auto builtin = [](const char* name) { return sugared_builtin(intern(name)); };
     std::vector<GlobalName> rows{
-        {"AssertionError", sugared_text(Kind::kException, "AssertionError")},
         {"_to_tensor", sugared_cast(tensor_type(), Symbol::kPrimNumToTensor)},
         {"abs", builtin("prim::abs")},
         {"all", builtin("aten::all")},
@@ -62,33 +61,26 @@ const std::vector<GlobalName>& globals() {
         {"bool", sugared_magic("__bool__", sugared_cast(bool_type(), Symbol::kAtenBool))},
         {"chr", builtin("aten::chr")},
         {"complex", sugared_magic("__complex__", sugared_cast(complex_type(), Symbol::kAtenComplex))},
-        {"dict", sugared_special(SpecialForm::kDict)},
         {"divmod", builtin("aten::divmod")},
-        {"enumerate", sugared_special(SpecialForm::kEnumerate)},
         {"float", sugared_magic("__float__", sugared_cast(float_type(), Symbol::kAtenFloat))},
         {"getattr", sugared_special(SpecialForm::kGetattr)},
-        {"hasattr", sugared_special(SpecialForm::kHasattr)},
         {"hash", builtin("aten::hash")},
         {"hex", sugared_magic("__hex__", builtin("aten::hex"))},
         {"id", builtin("prim::id")},
         {"int", sugared_magic("__int__", sugared_cast(int_type(), Symbol::kAtenInt))},
         {"isinstance", sugared_special(SpecialForm::kIsinstance)},
         {"len", sugared_magic("__len__", sugared_builtin(Symbol::kAtenLen))},
-        {"list", sugared_special(SpecialForm::kList)},
         {"max", sugared_builtin(Symbol::kPrimMax)},
         {"min", sugared_builtin(Symbol::kPrimMin)},
         {"oct", sugared_magic("__oct__", builtin("aten::oct"))},
         {"ord", builtin("aten::ord")},
         {"pow", sugared_builtin(Symbol::kAtenPow)},
         {"print", of_kind(Kind::kPrint)},
-        {"range", sugared_special(SpecialForm::kRange)},
         {"rangelist", sugared_builtin(Symbol::kPrimRangelist)},
         {"round", sugared_magic("__round__", builtin("aten::round"))},
         {"sorted", builtin("aten::sorted")},
         {"str", sugared_magic("__str__", sugared_cast(string_type(), Symbol::kAtenStr))},
         {"sum", builtin("aten::sum")},
-        {"tuple", sugared_special(SpecialForm::kTuple)},
-        {"zip", sugared_special(SpecialForm::kZip)},
     };
     // Names that the importer adds.
     rows.push_back({"torch", sugared_text(Kind::kOperatorNamespace, "aten")});
@@ -123,6 +115,7 @@ SugaredValue Emitter::emit_name(std::string_view name, const SourceRange& range)
     return sugared(constant(Constant(std::complex<double>(0, part)), range));
   }
   if (name == "__torch__") return sugared_text(SugaredValue::Kind::kNamespace, name);
+  refuse_unwritten_function(range, name);
   if (const std::string* reason = environment_.find_reason(name))
     throw SourceError(range, *reason + " and was used here");
   throw SourceError(range, "undefined value " + std::string(name));
@@ -225,35 +218,21 @@ IrValue* Emitter::emit_simple(const Tree& expression, const TypePtr& hint) {
     case Syntax::kNone:
       return constant(Constant(), range);
     case Syntax::kBinary:
-      if (expression.token == TokenKind::kAnd || expression.token == TokenKind::kOr ||
-          expression.token == TokenKind::kIs || expression.token == TokenKind::kIsNot)
+      if (expression.token == TokenKind::kIs || expression.token == TokenKind::kIsNot)
         return emit_condition(expression).value;
       return emit_binary(expression);
     case Syntax::kUnary:
       if (expression.token == TokenKind::kNot) return emit_condition(expression).value;
       return emit_unary(expression);
-    case Syntax::kConditional:
-      return emit_conditional(expression, hint);
     case Syntax::kListLiteral:
       return emit_list(expression, hint);
     case Syntax::kTuple:
       return matcher_.tuple(emit_all(expression.all()));
     case Syntax::kDictLiteral:
       return emit_dict(expression, hint);
-    case Syntax::kListComprehension:
-    case Syntax::kDictComprehension:
-      return emit_comprehension(expression, hint);
     default:
       fail(expression, "Cannot emit expr for this kind of expression");
   }
-}
-
-IrValue* Emitter::emit_conditional(const Tree& expression, const TypePtr& hint) {
-  const Condition condition = emit_condition(expression.part(0));
-  if (condition.known) return emit(expression.part(*condition.known ? 1 : 2), hint);
-  return emit_if_expression(
-      range_of(expression), condition, [&] { return emit(expression.part(1), hint); },
-      [&] { return emit(expression.part(2), hint); }, hint);
 }
 
 std::vector<IrValue*> Emitter::emit_all(Expressions expressions) {
@@ -265,8 +244,7 @@ std::vector<IrValue*> Emitter::emit_all(Expressions expressions) {
       continue;
     }
     const SourceRange range = range_of(*expression);
-    for (const SugaredValue& item : as_tuple(emit_sugared(expression->part(0)), range))
-      values.push_back(as_value(item, range));
+    for (IrValue* item : as_tuple(emit_sugared(expression->part(0)), range)) values.push_back(item);
   }
   return values;
 }
@@ -332,43 +310,6 @@ IrValue* Emitter::emit_dict(const Tree& expression, const TypePtr& hint) {
   }
   IrNode* node = create(Symbol::kPrimDictConstruct, inputs, 1, {});
   return node->output()->set_type(type);
-}
-
-// The variables of a comprehension are local to it: it is a block of its own, which ssa.cpp inlines.
-IrValue* Emitter::emit_comprehension(const Tree& expression, const TypePtr& hint) {
-  const SourceRange range = range_of(expression);
-  const bool is_list = expression.is(Syntax::kListComprehension);
-  IrNode* made = create(is_list ? Symbol::kPrimListConstruct : Symbol::kPrimDictConstruct, {}, 1, {});
-  const TypePtr wanted = hinted(hint, is_list ? TypeKind::kList : TypeKind::kDict);
-  bool is_typed = wanted != nullptr;
-  made->output()->set_type(is_typed  ? wanted
-                           : is_list ? list_type(tensor_type())
-                                     : dict_type(string_type(), tensor_type()));
-  IrNode* scope = create(Symbol::kPrimComprehensionScope, {}, 0, range);
-  IrBlock* block = scope->add_block();
-  environment_.push(block);
-  {
-    const InsertPointGuard guard(graph_, block);
-    const std::size_t target = is_list ? 1 : 2;
-    const Tree* const targets[] = {&expression.part(target)};
-    const Tree* const iterated[] = {&expression.part(target + 1)};
-    emit_for(targets, iterated, range, [&] {
-      IrValue* first = emit(expression.part(0));
-      IrValue* second = is_list ? nullptr : emit(expression.part(1));
-      if (!is_typed) {
-        made->output()->set_type(is_list ? list_type(first->type())
-                                         : dict_type(first->type(), second->type()));
-        is_typed = true;
-      }
-      if (is_list) {
-        call_builtin(Symbol::kAtenAppend, {made->output(), first}, range);
-      } else {
-        call_builtin(Symbol::kAtenSetItem, {made->output(), first, second}, range);
-      }
-    });
-  }
-  environment_.pop();
-  return made->output();
 }
 
 }  // namespace fxtrace::torchscript

@@ -31,7 +31,7 @@ SugaredValue Emitter::emit_subscript(const Tree& expression, const TypePtr& hint
   }
   IrValue* index = emit(*subscripts[0]);
   if (value->type()->kind() == TypeKind::kTuple) return sugared(emit_tuple_index(range, value, index));
-  return item_of(sugared(value), index, range, hint);
+  return item_of(value, index, range, hint);
 }
 
 IrValue* Emitter::emit_slice(const SourceRange& range, IrValue* value, IrValue* dim, const Tree& slice) {

@@ -1,5 +1,5 @@
 // The part of the Emitter (emitter.h) for operations of sugared values: conversion to a value, unpacking,
-// iteration, and reading and setting attributes.
+// items, and reading and setting attributes.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -43,20 +43,11 @@ const char* kind_text(const SugaredValue& value) {
       return "CONSTANTS";
     case SugaredValue::Kind::kSpecial:
       return "special form";
-    case SugaredValue::Kind::kException:
-    case SugaredValue::Kind::kExceptionInstance:
-      return "exception";
-    case SugaredValue::Kind::kRange:
-      return "range";
-    case SugaredValue::Kind::kIterables:
-      return "iterabletree";
-    case SugaredValue::Kind::kTuple:
-      return "tuple";
   }
   return "value";
 }
 
-// --- conversion, unpacking and iteration ---
+// --- conversion, unpacking and items ---
 
 IrValue* Emitter::as_value(const SugaredValue& value, const SourceRange& range) {
   switch (value.kind) {
@@ -69,102 +60,25 @@ IrValue* Emitter::as_value(const SugaredValue& value, const SourceRange& range) 
       return constants_.get_constant(
           function, std::make_shared<FunctionType>(value.function->qualified_name(), value.function), range);
     }
-    case SugaredValue::Kind::kTuple: {
-      std::vector<IrValue*> items;
-      for (const SugaredValue& part : value.parts) items.push_back(as_value(part, range));
-      return matcher_.tuple(items);
-    }
     default:
       throw SourceError(range, std::string(kind_text(value)) + " cannot be used as a value");
   }
 }
 
-std::vector<SugaredValue> Emitter::as_tuple(const SugaredValue& value, const SourceRange& range,
-                                            std::optional<std::size_t> count) {
-  if (value.is(SugaredValue::Kind::kTuple)) return value.parts;
+std::vector<IrValue*> Emitter::as_tuple(const SugaredValue& value, const SourceRange& range,
+                                        std::optional<std::size_t> count) {
   IrValue* tuple = as_value(value, range);
-  std::vector<SugaredValue> items;
-  if (tuple->type()->kind() == TypeKind::kTuple) {
-    for (IrValue* item : matcher_.unpack(tuple)) items.push_back(sugared(item));
-    return items;
-  }
+  if (tuple->type()->kind() == TypeKind::kTuple) return matcher_.unpack(tuple);
   const auto* list = tuple->type()->as<ListType>();
   if (list == nullptr) throw SourceError(range, tuple->type()->repr_str() + " cannot be used as a tuple");
   if (!count) throw SourceError(range, "cannot statically infer the expected size of a list in this context");
   IrNode* node = create(Symbol::kPrimListUnpack, {tuple}, 0, {});
-  for (std::size_t i = 0; i < *count; ++i) items.push_back(sugared(node->add_output(list->element())));
+  std::vector<IrValue*> items;
+  for (std::size_t i = 0; i < *count; ++i) items.push_back(node->add_output(list->element()));
   return items;
 }
 
-SugaredValue Emitter::as_iterable(const SugaredValue& value, const SourceRange& range) {
-  switch (value.kind) {
-    case SugaredValue::Kind::kRange:
-    case SugaredValue::Kind::kIterables:
-    case SugaredValue::Kind::kTuple:
-      return value;
-    case SugaredValue::Kind::kEnumClass: {
-      const auto members = std::static_pointer_cast<const EnumType>(value.type);
-      Constant::List list{members, {}};
-      for (std::size_t i = 0; i < members->members().size(); ++i)
-        list.items.emplace_back(Constant::EnumMember{members, i});
-      return sugared(constants_.get_constant(Constant(std::move(list)), list_type(members), range));
-    }
-    default:
-      break;
-  }
-  IrValue* simple = as_value(value, range);
-  switch (simple->type()->kind()) {
-    case TypeKind::kList:
-    case TypeKind::kString:
-    case TypeKind::kTensor:
-      return sugared(simple);
-    case TypeKind::kDict:
-      return sugared(call_builtin(Symbol::kAtenKeys, {simple}, range));
-    case TypeKind::kTuple: {
-      SugaredValue items = of_kind(SugaredValue::Kind::kTuple);
-      for (IrValue* item : matcher_.unpack(simple)) items.parts.push_back(sugared(item));
-      return items;
-    }
-    default:
-      throw SourceError(range, "'" + simple->type()->repr_str() + "' object is not iterable");
-  }
-}
-
-IrValue* Emitter::length_of(const SugaredValue& iterable, const SourceRange& range) {
-  if (iterable.is(SugaredValue::Kind::kRange)) {
-    if (iterable.number != 0) return iterable.values[1];
-    return call_builtin(Symbol::kAtenRangeLength, iterable.values, range);
-  }
-  if (iterable.is(SugaredValue::Kind::kIterables)) {
-    std::vector<IrValue*> lengths;
-    for (const SugaredValue& part : iterable.parts) lengths.push_back(length_of(part, range));
-    return call_builtin(Symbol::kPrimMin, {matcher_.list(int_type(), lengths)}, range);
-  }
-  return call_builtin(Symbol::kAtenLen, {as_value(iterable, range)}, range);
-}
-
-SugaredValue Emitter::item_of(const SugaredValue& iterable, IrValue* index, const SourceRange& range,
-                              const TypePtr& hint) {
-  switch (iterable.kind) {
-    case SugaredValue::Kind::kRange:
-      if (iterable.number != 0) return sugared(index);
-      return sugared(
-          call_builtin(Symbol::kAtenDeriveIndex, {index, iterable.values[0], iterable.values[2]}, range));
-    case SugaredValue::Kind::kIterables: {
-      SugaredValue items = of_kind(SugaredValue::Kind::kTuple);
-      for (const SugaredValue& part : iterable.parts) items.parts.push_back(item_of(part, index, range));
-      return items;
-    }
-    case SugaredValue::Kind::kTuple: {
-      const auto at = constant_of<std::int64_t>(*index);
-      if (!at || *at < 0 || static_cast<std::size_t>(*at) >= iterable.parts.size())
-        throw SourceError(range, "Expected integer literal for index");
-      return iterable.parts[static_cast<std::size_t>(*at)];
-    }
-    default:
-      break;
-  }
-  IrValue* value = as_value(iterable, range);
+SugaredValue Emitter::item_of(IrValue* value, IrValue* index, const SourceRange& range, const TypePtr& hint) {
   switch (value->type()->kind()) {
     case TypeKind::kList:
     case TypeKind::kString:
@@ -181,41 +95,6 @@ SugaredValue Emitter::item_of(const SugaredValue& iterable, IrValue* index, cons
     default:
       throw SourceError(range, "'" + value->type()->repr_str() + "' object is not subscriptable");
   }
-}
-
-SugaredValue Emitter::make_range(const std::vector<IrValue*>& inputs, const SourceRange& range) {
-  if (inputs.empty()) throw SourceError(range, "range expected at least 1 arguments, got 0");
-  if (inputs.size() > 3)
-    throw SourceError(range, "range expected at most 3 arguments, got " + std::to_string(inputs.size()));
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i]->type()->kind() != TypeKind::kInt)
-      throw SourceError(range, "all inputs of range must be ints, found " + inputs[i]->type()->repr_str() +
-                                   " in argument " + std::to_string(i));
-  }
-  const bool is_end = inputs.size() == 1;
-  IrValue* start = is_end ? integer(0, range) : inputs[0];
-  IrValue* step = inputs.size() == 3 ? inputs[2] : integer(1, range);
-  return {.kind = SugaredValue::Kind::kRange,
-          .values = {start, is_end ? inputs[0] : inputs[1], step},
-          .number = is_end ? 1 : 0};
-}
-
-SugaredValue Emitter::make_iterables(std::vector<SugaredValue> parts, const SourceRange& range) {
-  SugaredValue result = of_kind(SugaredValue::Kind::kIterables);
-  const auto length = [](const SugaredValue& part) -> std::optional<std::int64_t> {
-    if (part.is(SugaredValue::Kind::kTuple)) return static_cast<std::int64_t>(part.parts.size());
-    return part.static_length;
-  };
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto known = length(parts[i]);
-    if (i > 0 && known.has_value() != result.static_length.has_value())
-      throw SourceError(range,
-                        "Can not iterate over a module list or tuple with a value that does not have a "
-                        "statically determinable length");
-    result.static_length = i == 0 || !known ? known : std::min(known, result.static_length);
-  }
-  result.parts = std::move(parts);
-  return result;
 }
 
 // --- attributes ---
@@ -399,17 +278,6 @@ std::optional<SugaredValue> Emitter::find_builtin_method(IrValue* self, std::str
     if (type != nullptr && is_subtype(*self->type(), *type)) return sugared_builtin(symbol, self);
   }
   return std::nullopt;
-}
-
-bool Emitter::has_attribute(const SugaredValue& value, const std::string& name, const SourceRange& range) {
-  const IrValue* object = as_value(value, range);
-  if (const auto* type = object->type()->as<ClassType>())
-    return type->find_method(name) != nullptr || type->find_slot(name) ||
-           type->find_constant(name) != nullptr;
-  if (const auto* type = object->type()->as<TupleType>())
-    return std::find(type->fields().begin(), type->fields().end(), name) != type->fields().end();
-  throw SourceError(
-      range, "hasattr's first argument must be an object or NamedTuple, but got a normal value instead");
 }
 
 void Emitter::set_attribute(const SugaredValue& object, std::string_view name, IrValue* value,

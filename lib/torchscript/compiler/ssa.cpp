@@ -3,15 +3,12 @@
 //
 // The emitter writes prim::Store[name](value) for an assignment and prim::Load[name]() for a use, a
 // prim::If without results for a branch, and a prim::Loop with two blocks, body and condition, and only its
-// trip count as input.  convert_to_ssa() turns loads into the stored values in four steps:
+// trip count as input.  convert_to_ssa() turns loads into the stored values in three steps:
 //
 //   ControlFlow        gives prim::If and prim::Loop results, and the body of a loop carried values, for the
 //                      variables that they assign; still by name, with loads and stores around them.
-//   Continuations      replaces prim::Break and prim::Continue by prim::LoopContinuation.
 //   inline_conditions  copies the condition of a loop before the loop, and moves it to the end of the body.
 //   erase_variables    replaces each load by the value stored last, and removes loads and stores.
-//
-// Then transform_exits() (exits.cpp) eliminates prim::LoopContinuation and prim::ReturnStatement.
 //
 // 1. A store in a block is seen only in that block and the blocks in it.  A variable leaves a branch or a
 //    body as a result of the prim::If or prim::Loop, which a store after the node assigns to its name.
@@ -20,9 +17,7 @@
 // 3. A name becomes a result of a prim::If when both branches have it: assigned there, or visible before.
 //    It becomes a carried value of a prim::Loop when the body assigns it and it is visible before the loop.
 // 4. Results and carried values are in the order of their names, as in LibTorch.
-// 5. After ControlFlow all results of a body are loads; Continuations takes the names of the carried
-//    variables from them.  The condition becomes the first result of the body only after that.
-// 6. The condition loads its variables by name, so its copy before the loop reads the initial values, and
+// 5. The condition loads its variables by name, so its copy before the loop reads the initial values, and
 //    the nodes at the end of the body read those of the iteration.  Hence it is placed before
 //    erase_variables.
 //
@@ -32,7 +27,7 @@
 //   while i < n:             Loop(max)                      max: 2^63 - 1 iterations
 //     i = i + 1                block0(%t): Store[i](add(Load[i], 1))
 //   return i                   block1(): -> (lt(Load[i], n))
-//                            ReturnStatement(Load[i])
+//                            -> (Load[i])
 //
 // ControlFlow: the body assigns `i`, which is visible before the loop.
 //
@@ -41,17 +36,14 @@
 //     block0(%t, %i.1): Store[i](%i.1); Store[i](add(Load[i], 1)) -> (Load[i])
 //     block1(): -> (lt(Load[i], n))
 //   Store[i](%i)
-//   ReturnStatement(Load[i])
+//   -> (Load[i])
 //
 // inline_conditions makes it `Loop(max, lt(Load[i], n), Load[i])`, and the results of the body (lt(Load[i],
 // n), Load[i]).  erase_variables:
 //
 //   %i = Loop(max, lt(0, n), 0)
 //     block0(%t, %i.1): %i.2 = add(%i.1, 1) -> (lt(%i.2, n), %i.2)
-//   ReturnStatement(%i)
-//
-// A `continue` in the body would be LoopContinuation(lt(Load[i], n), Load[i]); a `break`,
-// LoopContinuation(false, Load[i]).
+//   -> (%i)
 #include "torchscript/ir/ir_steps.h"
 
 #include <algorithm>
@@ -125,7 +117,6 @@ class ControlFlow {
           visit_loop(*node);
           break;
         case Symbol::kPrimClosure:
-        case Symbol::kPrimComprehensionScope:
           visit(*node->blocks()[0]);
           break;
         case Symbol::kPrimStore:
@@ -197,61 +188,6 @@ class ControlFlow {
   Names<TypePtr> names_;
 };
 
-// Replaces `break` and `continue` by the condition and the carried values of the next iteration.
-class Continuations {
- public:
-  explicit Continuations(IrGraph& graph) : graph_(graph) {}
-  void run() { visit(*graph_.block(), nullptr); }
-
- private:
-  void visit(IrBlock& block, IrNode* loop) {
-    for (IrNode* node : block.nodes()) {
-      switch (node->kind()) {
-        case Symbol::kPrimIf:
-          visit(*node->blocks()[0], loop);
-          visit(*node->blocks()[1], loop);
-          break;
-        case Symbol::kPrimComprehensionScope:
-          visit(*node->blocks()[0], loop);
-          break;
-        case Symbol::kPrimClosure:
-          visit(*node->blocks()[0], nullptr);
-          break;
-        case Symbol::kPrimLoop:
-          visit(*node->blocks()[0], node);
-          break;
-        case Symbol::kPrimBreak:
-        case Symbol::kPrimContinue:
-          if (loop != nullptr) replace(*node, *loop);
-          break;
-        default:
-          break;
-      }
-    }
-  }
-
-  void replace(IrNode& exit, IrNode& loop) {
-    std::vector<IrValue*> values;
-    if (exit.is(Symbol::kPrimContinue)) {
-      IrCloner cloner(graph_, [](IrValue* value) { return value; });
-      values = cloner.clone_nodes(*loop.blocks()[1], &exit);
-    } else {
-      IrNode* no = graph_.create_constant(Constant(false), bool_type());
-      no->insert_before(&exit);
-      values.push_back(no->output());
-    }
-    for (const IrValue* carried : loop.blocks()[0]->outputs()) {
-      IrNode* load = new_load(graph_, carried->node()->text(), carried->type());
-      load->insert_before(&exit);
-      values.push_back(load->output());
-    }
-    graph_.create(Symbol::kPrimLoopContinuation, values, 0)->insert_before(&exit);
-    exit.destroy();
-  }
-
-  IrGraph& graph_;
-};
-
 // Copies the nodes of each loop's condition block before the loop, and moves them to the end of its body.
 void inline_conditions(IrGraph& graph, IrBlock& block) {
   for (IrNode* node : block.nodes()) {
@@ -283,11 +219,6 @@ void erase_variables(IrBlock& block, Names<IrValue*>& names) {
         node->destroy();
         break;
       }
-      case Symbol::kPrimComprehensionScope:
-        erase_variables(*node->blocks()[0], names);
-        move_nodes(*node->blocks()[0], node);
-        node->destroy();
-        break;
       default:
         for (IrBlock* inner : node->blocks()) erase_variables(*inner, names);
         break;
@@ -300,12 +231,10 @@ void erase_variables(IrBlock& block, Names<IrValue*>& names) {
 
 void convert_to_ssa(IrGraph& graph) {
   ControlFlow(graph).run();
-  Continuations(graph).run();
   inline_conditions(graph, *graph.block());
   Names<IrValue*> names;
   erase_variables(*graph.block(), names);
   graph.free_variables();
-  transform_exits(graph);
 }
 
 }  // namespace fxtrace::torchscript

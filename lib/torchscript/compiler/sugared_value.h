@@ -1,9 +1,8 @@
 // Sugared values: the things that an expression may denote before it becomes a value of the graph, such as a
-// builtin, a method, a class or a range.
+// builtin, a method or a class.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,19 +21,12 @@ enum class SpecialForm : std::uint8_t {
   kAnnotate,
   kAwaitable,
   kCreateObject,
-  kDict,
-  kEnumerate,
   kFork,
   kGetattr,
-  kHasattr,
   kIsinstance,
-  kList,
-  kRange,
   kTolist,
-  kTuple,
   kUncheckedCast,
   kUninitialized,
-  kZip,
 };
 
 struct SugaredValue {
@@ -56,12 +48,7 @@ struct SugaredValue {
     kCast,               // symbol, to type; for values that are not objects of classes
     kTensorCast,         // number: a dtype; applied to self
     kPrint,
-    kException,          // a class
-    kExceptionInstance,  // value: its message
-    kRange,              // values: start, end, step; number: 1 when only the end was given
-    kIterables,          // parts, iterated in parallel; result of zip and enumerate
-    kTuple,              // parts, not necessarily values
-    kClosure,            // value: output of the prim::Closure node
+    kClosure,  // value: output of the prim::Closure node
   };
 
   Kind kind = Kind::kNothing;
@@ -71,10 +58,8 @@ struct SugaredValue {
   std::string text = {};
   TypePtr type = {};
   Function* function = nullptr;
-  std::vector<IrValue*> values = {};
   std::vector<SugaredValue> parts = {};
   std::int64_t number = 0;
-  std::optional<std::int64_t> static_length = {};  // for kRange and kIterables in unrolled loops
 
   bool is(Kind wanted) const { return kind == wanted; }
   bool is_value() const { return kind == Kind::kValue; }

@@ -14,14 +14,17 @@ namespace {
   "(self: Tensor, other: Tensor) -> Tensor:\n"         \
   "  modes: List[Optional[str]] = [\"trunc\", None]\n" \
   "  return self.divide" in_place "(other, rounding_mode=modes[int(" is_float ")])\n"
-#define FXTRACE_SCALAR_DIVISION(name, in_place)        \
-  "def " name                                          \
-  "(self: Tensor, other: number) -> Tensor:\n"         \
-  "  if isinstance(other, float):\n"                   \
-  "    return self.true_divide" in_place               \
-  "(other)\n"                                          \
-  "  modes: List[Optional[str]] = [\"trunc\", None]\n" \
-  "  return self.divide" in_place "(other, rounding_mode=modes[int(self.is_floating_point())])\n"
+#define FXTRACE_SCALAR_DIVISION(name, in_place)                   \
+  "def " name                                                     \
+  "(self: Tensor, other: number) -> Tensor:\n"                    \
+  "  if isinstance(other, float):\n"                              \
+  "    _0 = self.true_divide" in_place                            \
+  "(other)\n"                                                     \
+  "  else:\n"                                                     \
+  "    modes: List[Optional[str]] = [\"trunc\", None]\n"          \
+  "    _0 = self.divide" in_place                                 \
+  "(other, rounding_mode=modes[int(self.is_floating_point())])\n" \
+  "  return _0\n"
 
 constexpr std::array kUpgraders{
     Upgrader{"aten::div.Tensor", 4, "(Tensor self, Tensor other) -> Tensor",
@@ -54,16 +57,20 @@ constexpr std::array kUpgraders{
         "def linspace(start: number, end: number, steps: Optional[int], *, dtype: Optional[int],\n"
         "    layout: Optional[int], device: Optional[Device], pin_memory: Optional[bool]) -> Tensor:\n"
         "  if steps is None:\n"
-        "    return torch.linspace(start=start, end=end, steps=100, dtype=dtype, layout=layout, device=device, "
+        "    _0 = torch.linspace(start=start, end=end, steps=100, dtype=dtype, layout=layout, device=device, "
         "pin_memory=pin_memory)\n"
-        "  return torch.linspace(start=start, end=end, steps=steps, dtype=dtype, layout=layout, device=device, "
-        "pin_memory=pin_memory)\n"},
+        "  else:\n"
+        "    _0 = torch.linspace(start=start, end=end, steps=steps, dtype=dtype, layout=layout, device=device, "
+        "pin_memory=pin_memory)\n"
+        "  return _0\n"},
     Upgrader{"aten::linspace.out", 8,
              "(Scalar start, Scalar end, int? steps=None, *, Tensor(a!) out) -> Tensor(a!)",
              "def linspace_out(start: number, end: number, steps: Optional[int], *, out: Tensor) -> Tensor:\n"
              "  if steps is None:\n"
-             "    return torch.linspace(start=start, end=end, steps=100, out=out)\n"
-             "  return torch.linspace(start=start, end=end, steps=steps, out=out)\n"},
+             "    _0 = torch.linspace(start=start, end=end, steps=100, out=out)\n"
+             "  else:\n"
+             "    _0 = torch.linspace(start=start, end=end, steps=steps, out=out)\n"
+             "  return _0\n"},
     Upgrader{
         "aten::logspace", 9,
         "(Scalar start, Scalar end, int? steps=None, float base=10.0, *, ScalarType? dtype=None, "
@@ -71,18 +78,22 @@ constexpr std::array kUpgraders{
         "def logspace(start: number, end: number, steps: Optional[int], base: float, *, dtype: Optional[int],\n"
         "    layout: Optional[int], device: Optional[Device], pin_memory: Optional[bool]) -> Tensor:\n"
         "  if steps is None:\n"
-        "    return torch.logspace(start=start, end=end, steps=100, base=base, dtype=dtype, layout=layout, "
+        "    _0 = torch.logspace(start=start, end=end, steps=100, base=base, dtype=dtype, layout=layout, "
         "device=device, pin_memory=pin_memory)\n"
-        "  return torch.logspace(start=start, end=end, steps=steps, base=base, dtype=dtype, layout=layout, "
-        "device=device, pin_memory=pin_memory)\n"},
+        "  else:\n"
+        "    _0 = torch.logspace(start=start, end=end, steps=steps, base=base, dtype=dtype, layout=layout, "
+        "device=device, pin_memory=pin_memory)\n"
+        "  return _0\n"},
     Upgrader{
         "aten::logspace.out", 9,
         "(Scalar start, Scalar end, int? steps=None, float base=10.0, *, Tensor(a!) out) -> Tensor(a!)",
         "def logspace_out(start: number, end: number, steps: Optional[int], base: float, *, out: Tensor) "
         "-> Tensor:\n"
         "  if steps is None:\n"
-        "    return torch.logspace(start=start, end=end, steps=100, base=base, out=out)\n"
-        "  return torch.logspace(start=start, end=end, steps=steps, base=base, out=out)\n"},
+        "    _0 = torch.logspace(start=start, end=end, steps=100, base=base, out=out)\n"
+        "  else:\n"
+        "    _0 = torch.logspace(start=start, end=end, steps=steps, base=base, out=out)\n"
+        "  return _0\n"},
     Upgrader{"aten::gelu", 10, "(Tensor self) -> Tensor",
              "def gelu(self: Tensor) -> Tensor:\n  return torch.gelu(self, approximate=\"none\")\n"},
     Upgrader{"aten::gelu.out", 10, "(Tensor self, *, Tensor(a!) out) -> Tensor",

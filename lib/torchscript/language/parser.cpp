@@ -10,19 +10,37 @@ namespace fxtrace::torchscript {
 namespace {
 
 constexpr int kLowest = 0;
-constexpr int kTargetLevel = 4;  // the level of targets, which end before "in"
 constexpr int kNoOperator = -1;
 
-// Returns the precedence of an operator as in LibTorch ("and" and "or" have the same); kNoOperator for other
-// tokens.
+// Forms of the language that no version of PyTorch writes: torch.jit.save prints graphs, which have branches,
+// loops and calls in their place.
+struct Unwritten {
+  TokenKind token;  // within or behind an expression, or at the start of a statement
+  std::string_view form;
+};
+constexpr Unwritten kUnwritten[] = {
+    {TokenKind::kAnd, "`and`"},
+    {TokenKind::kAssert, "`assert`"},
+    {TokenKind::kBreak, "`break`"},
+    {TokenKind::kContinue, "`continue`"},
+    {TokenKind::kFor, "a comprehension"},
+    {TokenKind::kIf, "`a if b else c`"},
+    {TokenKind::kOr, "`or`"},
+    {TokenKind::kRaise, "`raise`"},
+};
+constexpr std::string_view kUnwrittenLoop = "a loop over anything but `range(n)`";
+constexpr std::string_view kUnwrittenReturn = "a `return` that is not the last statement of its function";
+constexpr std::string_view kUnwrittenFunctions[] = {"dict", "enumerate", "hasattr", "list", "tuple", "zip"};
+
+[[noreturn]] void refuse(const SourceRange& range, std::string_view form) {
+  throw SourceError(range, std::string(form) +
+                               " is in no code that torch.jit.save writes, and fxtrace reads no other; "
+                               "torch.jit.load and torch.jit.save write it anew");
+}
+
+// Returns the precedence of an operator as in LibTorch; kNoOperator for other tokens.
 int binary_level(TokenKind kind) {
   switch (kind) {
-    case TokenKind::kIf:
-    case TokenKind::kFor:
-      return 1;
-    case TokenKind::kAnd:
-    case TokenKind::kOr:
-      return 2;
     case TokenKind::kIn:
     case TokenKind::kNotIn:
     case TokenKind::kLess:
@@ -193,11 +211,16 @@ class Parser {
   std::string_view text_of(const Token& token) const {
     return text_.substr(token.begin, token.end - token.begin);
   }
+  void refuse_unwritten() const {
+    const auto* const row = std::ranges::find(kUnwritten, current().kind, &Unwritten::token);
+    if (row != std::end(kUnwritten)) refuse(range_of(current()), row->form);
+  }
+  SourceRange range_of(const Token& token) const { return {&file_.source(), token.begin, token.end}; }
   bool is_word(std::string_view word) const {
     return at(TokenKind::kIdentifier) && text_of(current()) == word;
   }
   [[noreturn]] void fail(const std::string& message) const {
-    throw SourceError({&file_.source(), current().begin, current().end}, message);
+    throw SourceError(range_of(current()), message);
   }
 
   // --- trees ---
@@ -235,18 +258,11 @@ class Parser {
     while (true) {
       const TokenKind kind = current().kind;
       int binds = binary_level(kind);
-      if (binds == kNoOperator || binds <= level) return *left;
+      if (binds == kNoOperator) refuse_unwritten();
+      if (binds <= level) return *left;
       const Token place = next();
-      if (kind == TokenKind::kPower || kind == TokenKind::kIf) --binds;
-      if (kind == TokenKind::kIf) {
-        const Tree& condition = expression(kLowest);
-        expect(TokenKind::kElse);
-        left = &make(Syntax::kConditional, place, {&condition, left, &expression(binds)});
-      } else if (kind == TokenKind::kFor) {
-        const Tree& target = expression(kTargetLevel);
-        expect(TokenKind::kIn);
-        left = &make(Syntax::kListComprehension, place, {left, &target, &expression(kLowest)});
-      } else if (kind == TokenKind::kNotIn) {
+      if (kind == TokenKind::kPower) --binds;
+      if (kind == TokenKind::kNotIn) {
         const Tree& inside = make(Syntax::kBinary, place, {left, &expression(binds)}, {}, TokenKind::kIn);
         left = &make(Syntax::kUnary, place, {&inside}, {}, TokenKind::kNot);
       } else {
@@ -316,12 +332,9 @@ class Parser {
         return inner;
       }
       case TokenKind::kLeftBracket: {
-        const Parts items = sequence(TokenKind::kLeftBracket, TokenKind::kRightBracket);
-        if (items.size() == 1 && items[0]->is(Syntax::kListComprehension)) return *items[0];
-        for (const Tree* item : items) {
-          if (item->is(Syntax::kListComprehension))
-            fail("expected a single list comprehension within '[' , ']'");
-        }
+        next();
+        Parts items;
+        separated(TokenKind::kRightBracket, [&] { items.push_back(&expression(kLowest)); });
         return make(Syntax::kListLiteral, token, items);
       }
       case TokenKind::kLeftBrace:
@@ -342,11 +355,6 @@ class Parser {
       expect(TokenKind::kColon);
       values.push_back(&expression(kLowest));
     });
-    if (values.size() == 1 && values[0]->is(Syntax::kListComprehension)) {
-      const Tree& inner = *values[0];
-      return make(Syntax::kDictComprehension, place,
-                  {keys[0], &inner.part(0), &inner.part(1), &inner.part(2)});
-    }
     return make(Syntax::kDictLiteral, place,
                 {&make(Syntax::kList, place, keys), &make(Syntax::kList, place, values)});
   }
@@ -359,13 +367,6 @@ class Parser {
       if (!accept(TokenKind::kComma)) break;
     }
     return expect(close);
-  }
-
-  Parts sequence(TokenKind open, TokenKind close) {
-    Parts items;
-    expect(open);
-    separated(close, [&] { items.push_back(&expression(kLowest)); });
-    return items;
   }
 
   // Reads "a", or a tuple: "a," or "a, b".
@@ -463,13 +464,15 @@ class Parser {
 
   const Tree& statements() {
     expect(TokenKind::kIndent);
-    return rest_of_block();
+    return rest_of_block(false);
   }
-  const Tree& rest_of_block() {
+  const Tree& rest_of_block(bool is_body) {
     const Token place = current();
     Parts parts;
     do {
       parts.push_back(&statement());
+      if (parts.back()->is(Syntax::kReturn) && !(is_body && at(TokenKind::kDedent)))
+        refuse(file_.range(*parts.back()), kUnwrittenReturn);
     } while (!accept(TokenKind::kDedent));
     return make(Syntax::kList, place, parts);
   }
@@ -496,16 +499,6 @@ class Parser {
         const Tree& value = at(TokenKind::kNewline) ? make(Syntax::kNone, place) : expression_or_tuple();
         return end_of(make(Syntax::kReturn, place, {&value}));
       }
-      case TokenKind::kRaise: {
-        const Token place = next();
-        return end_of(make(Syntax::kRaise, place, {&expression(kLowest)}));
-      }
-      case TokenKind::kAssert: {
-        const Token place = next();
-        const Tree& condition = expression(kLowest);
-        const Tree& message = accept(TokenKind::kComma) ? expression(kLowest) : absent();
-        return end_of(make(Syntax::kAssert, place, {&condition, &message}));
-      }
       case TokenKind::kDel: {
         const Token place = next();
         Parts targets;
@@ -516,10 +509,6 @@ class Parser {
       }
       case TokenKind::kPass:
         return end_of(make(Syntax::kPass, next()));
-      case TokenKind::kBreak:
-        return end_of(make(Syntax::kBreak, next()));
-      case TokenKind::kContinue:
-        return end_of(make(Syntax::kContinue, next()));
       case TokenKind::kGlobal: {
         const Token place = next();
         do {
@@ -528,6 +517,7 @@ class Parser {
         return end_of(make(Syntax::kGlobal, place));
       }
       default:
+        refuse_unwritten();
         return assignment_or_expression();
     }
   }
@@ -582,15 +572,18 @@ class Parser {
 
   const Tree& for_statement() {
     const Token place = next();
-    const auto list = [&](TokenKind end, int level) -> const Tree& {
-      const Token start = current();
-      Parts parts;
-      separated(end, [&] { parts.push_back(&expression(level)); });
-      return make(Syntax::kList, start, parts);
-    };
-    const Tree& targets = list(TokenKind::kIn, kTargetLevel);
-    const Tree& iterated = list(TokenKind::kColon, kLowest);
-    return make(Syntax::kFor, place, {&targets, &iterated, &statements()});
+    const Token name = expect(TokenKind::kIdentifier);
+    const Tree& turn = make(Syntax::kName, name, {}, text_of(name));
+    if (at(TokenKind::kComma)) refuse(range_of(place), kUnwrittenLoop);
+    expect(TokenKind::kIn);
+    if (!is_word("range")) refuse(range_of(place), kUnwrittenLoop);
+    next();
+    expect(TokenKind::kLeftParenthesis);
+    const Tree& count = expression(kLowest);
+    if (at(TokenKind::kComma)) refuse(range_of(place), kUnwrittenLoop);
+    expect(TokenKind::kRightParenthesis);
+    expect(TokenKind::kColon);
+    return make(Syntax::kFor, place, {&turn, &count, &statements()});
   }
 
   const Tree& with_statement() {
@@ -631,7 +624,7 @@ class Parser {
     auto* const outer = std::exchange(arena_, own.get());
     const Tree* body = nullptr;
     if (accept(TokenKind::kIndent)) {
-      body = &rest_of_block();
+      body = &rest_of_block(true);
     } else {
       const Token place = current();
       body = &make(Syntax::kList, place, {&statement()});
@@ -678,5 +671,10 @@ class Parser {
 
 ParsedFile parse_code(SyntaxFile& file) { return Parser(file).code(); }
 const Tree& parse_expression(SyntaxFile& file) { return Parser(file).single_expression(); }
+
+void refuse_unwritten_function(const SourceRange& range, std::string_view name) {
+  if (std::ranges::find(kUnwrittenFunctions, name) != std::end(kUnwrittenFunctions))
+    refuse(range, "`" + std::string(name) + "()`");
+}
 
 }  // namespace fxtrace::torchscript

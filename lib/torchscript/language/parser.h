@@ -1,8 +1,11 @@
-// The parser of TorchScript code, with the grammar of LibTorch's parser.
+// The parser of TorchScript code, with the grammar of LibTorch's parser, as far as any version of PyTorch
+// writes it into archives: not `break`, comprehensions, early returns and more (kUnwritten), which are
+// refused.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "torchscript/language/tree.h"
@@ -20,6 +23,9 @@ ParsedFile parse_code(SyntaxFile& file);
 
 // Parses one expression, such as a type.
 const Tree& parse_expression(SyntaxFile& file);
+
+// Throws Error(kInput) for a function of the language that no version of PyTorch writes: enumerate(), zip().
+void refuse_unwritten_function(const SourceRange& range, std::string_view name);
 
 inline constexpr int kMaxLevels = 250;
 

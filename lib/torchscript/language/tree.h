@@ -35,27 +35,20 @@ enum class Syntax : std::uint8_t {
   kSubscript,    // value, list of subscripts
   kSlice,        // start, end, step
   kUnary,
-  kBinary,             // operands; the operator is `token`
-  kStarred,            // value
-  kConditional,        // condition, value if true, value if false
-  kListComprehension,  // element, target, iterated
-  kDictComprehension,  // key, value, target, iterated
+  kBinary,   // operands; the operator is `token`
+  kStarred,  // value
   // statements
   kExpression,           // value
   kAssignment,           // list of targets, value, type
   kAugmentedAssignment,  // target, value; the operator is `token`
   kIf,                   // condition, list, list
   kWhile,                // condition, list
-  kFor,                  // list of targets, list of iterated, list
+  kFor,                  // kName, number of turns, list
   kWith,                 // list of kWithItem, list
   kWithItem,             // value, name
-  kReturn,
-  kRaise,   // value
-  kAssert,  // condition, message
-  kDelete,  // the targets
+  kReturn,               // value
+  kDelete,               // the targets
   kPass,
-  kBreak,
-  kContinue,
   kGlobal,
   kDefinition,  // list of kParameter, result type, list; text: the name
   kParameter,   // type, default; text: the name; token kStar: keyword-only

@@ -218,7 +218,7 @@ class Code {
         use(statement.part(0));
         break;
       case Syntax::kFor:
-        for (const Tree* iterated : statement.part(1).all()) use(*iterated, false);
+        use(statement.part(1), false);
         break;
       case Syntax::kWith:
         use(statement.part(0));
@@ -254,7 +254,7 @@ class Code {
           statements(statement.part(1));
           break;
         case Syntax::kFor:
-          for (const Tree* iterated : statement.part(1).all()) type(*iterated);
+          type(statement.part(1));
           statements(statement.part(2));
           break;
         case Syntax::kWith:
