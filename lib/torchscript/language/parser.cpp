@@ -33,9 +33,8 @@ constexpr std::string_view kUnwrittenReturn = "a `return` that is not the last s
 constexpr std::string_view kUnwrittenFunctions[] = {"dict", "enumerate", "hasattr", "list", "tuple", "zip"};
 
 [[noreturn]] void refuse(const SourceRange& range, std::string_view form) {
-  throw SourceError(range, std::string(form) +
-                               " is in no code that torch.jit.save writes, and fxtrace reads no other; "
-                               "torch.jit.load and torch.jit.save write it anew");
+  throw SourceError(
+      range, std::string(form) + " is in no code that torch.jit.save writes, and fxtrace reads no other");
 }
 
 // Returns the precedence of an operator as in LibTorch; kNoOperator for other tokens.
