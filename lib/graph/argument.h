@@ -101,10 +101,10 @@ struct Argument {
   template <class T>
     requires(!std::is_same_v<std::remove_cvref_t<T>, Argument>)
   Argument(T&& v) : value(std::forward<T>(v)) {}  // NOLINT: implicit on purpose, arguments read like literals
-  Argument(const char* text) : value(std::string(text)) {}  // NOLINT
-  Argument(int v) : value(std::int64_t{v}) {}               // NOLINT
+  Argument(const char* text);                     // NOLINT
+  Argument(int v);                                // NOLINT
 
-  bool operator==(const Argument& other) const { return value == other.value; }
+  bool operator==(const Argument& other) const;
 
   template <class T>
   bool is() const {
@@ -120,7 +120,11 @@ struct Argument::DictItem {
   Argument key, value;
   bool operator==(const DictItem& other) const { return key == other.key && value == other.value; }
 };
+// What destroys or compares a Dict needs the items of one.
 inline bool Argument::Dict::operator==(const Dict& other) const { return items == other.items; }
+inline Argument::Argument(const char* text) : value(std::string(text)) {}
+inline Argument::Argument(int v) : value(std::int64_t{v}) {}
+inline bool Argument::operator==(const Argument& other) const { return value == other.value; }
 
 // Returns the items of a list or tuple; null for anything else.
 inline const std::vector<Argument>* items_of(const Argument& argument) {
