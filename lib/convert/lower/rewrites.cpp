@@ -595,9 +595,7 @@ Result stored_scale(const LoweredCall& call, Body& body) {
     return target.starts_with("aten.quantize_per_tensor.") || target.starts_with("quantized.");
   });
   if (!quantizes || call.node.args.empty() || call.node.users.empty()) return {};
-  const auto number = body.stored_number(call.node.args[0]);
-  if (!number) return {};
-  return *number;
+  return body.stored_number(call.node.args[0]);
 }
 
 Result to_int(const LoweredCall& call, Body& body) {
