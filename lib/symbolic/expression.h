@@ -56,6 +56,7 @@ class Expression {
   // Returns the negation: `==` becomes `!=` and vice versa, `not x` becomes x.  Order comparisons get a
   // `not`, as both x < nan and x >= nan are false.
   static Expression negation(Expression value);
+  // `symbol` is one of python_operators.h, which may compare.
   static Expression binary(std::string symbol, Expression left, Expression right);
   // Returns the condition that a dict has these keys, in this order or, if they can be sorted, in any.
   static Expression keys_in_order(const Expression& dict, std::vector<Expression> keys);

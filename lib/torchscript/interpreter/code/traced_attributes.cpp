@@ -81,8 +81,7 @@ class CodeReader {
       return id;
     }
     const auto plain = plain_attribute(constant->second);
-    return plain ? map_references(*plain, [](NodeId) -> Argument { return Argument::None{}; })
-                 : Argument(made(value));
+    return plain ? *plain : Argument(made(value));
   }
 
   NodeId made(const IrValue* value) {
