@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import operator
+import os
 import random
 
 import pytest
@@ -91,7 +92,7 @@ def node(name: str, op: str, target: str, args: list) -> dict:
 
 def folded(program, expressions: Expressions, folder) -> list:
     """What fold-constants gives for each call; NOTHING where it leaves the call."""
-    collection = json.loads(program.stdout("trace", "sample_models/exported_cond.pt2"))
+    collection = json.loads(program.stdout("trace", os.path.join(SAMPLES, "exported_cond.pt2")))
     graph = collection["graphs"][0]
     results = [{"node": each["name"]} for each in expressions.nodes]
     for each in expressions.nodes:
