@@ -51,6 +51,7 @@ class Graph {
   const Node& node(NodeId id) const { return nodes_[place(id)]; }
   bool contains(NodeId id) const { return id.index < place_of_.size() && place_of_[id.index] != kNoPlace; }
   std::size_t size() const { return nodes_.size() - free_.size(); }
+  std::size_t id_count() const { return place_of_.size(); }  // the index of every id is smaller
   // Nodes in execution order.
   std::vector<NodeId> order() const;
   NodeId first() const { return first_; }  // invalid when there is none, as for the next two

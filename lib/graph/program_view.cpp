@@ -1,0 +1,118 @@
+#include "graph/program_view.h"
+
+namespace fxtrace {
+namespace {
+
+const std::string& name_in(const std::unordered_map<std::uint32_t, std::string>& names, const Node& node) {
+  const auto found = names.find(node.id.index);
+  return found == names.end() ? node.name : found->second;
+}
+
+}  // namespace
+
+const ProgramNode& ProgramView::facts(NodeId id) const {
+  static const ProgramNode none;
+  return id.index < table_->nodes.size() ? table_->nodes[id.index] : none;
+}
+
+bool ProgramView::is_operation(NodeId id) const {
+  const Opcode op = node(id).op;
+  return op != Opcode::kPlaceholder && op != Opcode::kGetAttr && op != Opcode::kOutput && !facts(id).is_result;
+}
+
+std::vector<NodeId> ProgramView::inputs() const {
+  std::vector<NodeId> found;
+  for (NodeId id = graph().first(); id.valid(); id = graph().next(id)) {
+    if (node(id).op == Opcode::kPlaceholder) found.push_back(id);
+  }
+  return found;
+}
+
+std::vector<NodeId> ProgramView::operations() const {
+  std::vector<NodeId> found;
+  found.reserve(graph().size());
+  for (NodeId id = graph().first(); id.valid(); id = graph().next(id)) {
+    if (is_operation(id)) found.push_back(id);
+  }
+  return found;
+}
+
+std::vector<NodeId> ProgramView::objects() const {
+  std::vector<NodeId> found;
+  for (NodeId id = graph().first(); id.valid(); id = graph().next(id)) {
+    if (node(id).op == Opcode::kGetAttr) found.push_back(id);
+  }
+  return found;
+}
+
+std::vector<Argument> ProgramView::outputs() const {
+  const NodeId last = graph().last();
+  if (!last.valid() || node(last).op != Opcode::kOutput || node(last).args.empty()) return {};
+  const Argument& output = node(last).args.front();
+  const auto* tuple = output.get_if<Argument::Tuple>();
+  return tuple == nullptr ? std::vector{output} : tuple->items;
+}
+
+bool ProgramView::has_single_output() const {
+  const NodeId last = graph().last();
+  return last.valid() && node(last).op == Opcode::kOutput && !node(last).args.empty() &&
+         !node(last).args.front().is<Argument::Tuple>();
+}
+
+void ProgramView::add_results(NodeId of, std::vector<std::int64_t>& path,
+                              std::vector<ProgramResult>& results) const {
+  for (const NodeId user : node(of).users) {
+    if (!facts(user).is_result) continue;
+    path.push_back(*node(user).args[1].get_if<std::int64_t>());
+    if (facts(user).gives_value)
+      results.push_back({user, path});
+    else
+      add_results(user, path, results);
+    path.pop_back();
+  }
+}
+
+std::vector<ProgramResult> ProgramView::results(NodeId operation) const {
+  if (facts(operation).gives_value) return {{operation, {}}};
+  std::vector<ProgramResult> found;
+  std::vector<std::int64_t> path;
+  add_results(operation, path, found);
+  return found;
+}
+
+bool ProgramView::has_results(NodeId operation) const {
+  return facts(operation).gives_value || !node(operation).users.empty();
+}
+
+NodeId ProgramView::maker(NodeId value) const {
+  while (facts(value).is_result) value = *node(value).args[0].get_if<NodeId>();
+  return is_operation(value) ? value : NodeId();
+}
+
+const std::string& ProgramView::value_name(NodeId value) const {
+  return name_in(table_->value_names, node(value));
+}
+
+const std::string& ProgramView::operation_name(NodeId operation) const {
+  return name_in(table_->operation_names, node(operation));
+}
+
+const Argument* ProgramView::find_fixed(NodeId value) const {
+  const auto found = table_->fixed.find(value.index);
+  return found == table_->fixed.end() ? nullptr : &found->second;
+}
+
+std::optional<ProgramView> ProgramView::find_subgraph(std::string_view name) const {
+  const ModuleGraph* graph = graph_->subgraphs.find_graph(name);
+  const auto table = table_->subgraphs.find(name);
+  if (graph == nullptr || table == table_->subgraphs.end()) return std::nullopt;
+  return ProgramView(*graph, table->second);
+}
+
+std::size_t ProgramView::count_subgraphs(NodeId operation) const {
+  std::size_t count = 0;
+  for_each_subgraph(operation, [&](const std::string&, const ProgramView&) { ++count; });
+  return count;
+}
+
+}  // namespace fxtrace
