@@ -49,12 +49,10 @@ bool is_needless(const ProgramView& graph, NodeId operation) {
 }
 
 Graph::NodeSpec call_of(std::string target, std::vector<Argument> args, Kwargs kwargs = {}) {
-  Graph::NodeSpec spec;
-  spec.op = Opcode::kCallFunction;
-  spec.target = std::move(target);
-  spec.args = std::move(args);
-  spec.kwargs = std::move(kwargs);
-  return spec;
+  return {.op = Opcode::kCallFunction,
+          .target = std::move(target),
+          .args = std::move(args),
+          .kwargs = std::move(kwargs)};
 }
 
 // Returns whether an operator that gives these types has one result, which is not a list.
@@ -650,7 +648,8 @@ LoweredGraph Body::lower_subgraph(const ModuleGraph& source, const std::vector<A
 void Body::add_captures(LoweredGraph& body, const std::map<std::size_t, NodeId>& captured,
                         const std::vector<NodeId>& outside) const {
   Graph& graph = body.module_graph.graph;
-  const NodeId first = first_behind_inputs(graph);
+  NodeId first = graph.first();  // behind the inputs
+  while (graph.node(first).op == Opcode::kPlaceholder) first = graph.next(first);
   const auto is_name = [&](const std::string& name) {
     bool found = false;
     for_each_made_value(body.view(),
@@ -662,14 +661,11 @@ void Body::add_captures(LoweredGraph& body, const std::map<std::size_t, NodeId>&
       graph.move_before(first, own->second);
       continue;
     }
-    Graph::NodeSpec spec;
-    spec.name_hint = view().value_name(outside[i]);
-    spec.meta = view().node(outside[i]).meta;
-    while (is_name(spec.name_hint)) spec.name_hint += "_";
-    std::string name = spec.name_hint;
-    const NodeId input = graph.append(std::move(spec));
+    std::string name = view().value_name(outside[i]);
+    while (is_name(name)) name += "_";
+    const NodeId input = graph.append({.meta = view().node(outside[i]).meta, .name_hint = name});
     if (graph.node(input).name != name) body.table.value_names.emplace(input.index, std::move(name));
-    body.table.strides.emplace(input.index, strides_of(view(), outside[i]));
+    body.table.strides.emplace(input.index, lowered_.table.strides.at(outside[i].index));
     graph.move_before(first, input);
   }
 }
@@ -873,11 +869,7 @@ void Body::keep_with_subgraphs(const LoweredCall& call) {
 
 LoweredGraph Body::finish(std::vector<Argument> outputs, bool is_single) {
   Argument output = is_single ? std::move(outputs.front()) : Argument(Argument::Tuple{std::move(outputs)});
-  Graph::NodeSpec spec;
-  spec.op = Opcode::kOutput;
-  spec.target = "output";
-  spec.args.push_back(std::move(output));
-  graph_.append(std::move(spec));
+  graph_.append({.op = Opcode::kOutput, .target = "output", .args = {std::move(output)}});
   const std::vector<NodeId> operations = view().operations();
   for (const NodeId operation : std::views::reverse(operations)) {
     bool is_used = false;

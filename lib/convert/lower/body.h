@@ -107,7 +107,7 @@ class Body {
   // --- for rewrites ---
   // Sets the strides of a tensor of the file, which need not be contiguous.
   void set_strides(NodeId id, const std::vector<std::int64_t>& strides) {
-    auto& own = lowered_.table.strides[id.index];
+    auto& own = lowered_.table.strides.at(id.index);
     if (strides.size() == own.size()) own.assign(strides.begin(), strides.end());
   }
   ProgramView view() const { return lowered_.view(); }

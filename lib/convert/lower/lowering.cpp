@@ -27,6 +27,7 @@
 #include "convert/lower/value_strides.h"
 #include "graph/analysis/input_sizes.h"
 #include "graph/analysis/text_form.h"
+#include "graph/each_graph.h"
 #include "operators/operators.h"
 #include "shapes/scalar_type.h"
 #include "support/error.h"
@@ -871,19 +872,16 @@ class Lowering {
     std::ranges::stable_sort(result_.program.weights, {},
                              [&](const WrittenTensor& tensor) { return place_of_name(tensor.name); });
     Graph& graph = result_.program.graph.module_graph.graph;
-    const NodeId first = first_behind_inputs(graph);
-    for (std::vector<Input>* inputs : {&parameters_, &buffers_, &constants_, &users_}) {
-      for (Input& input : *inputs) {
-        if (!input.value.valid()) {
-          Graph::NodeSpec spec;
-          spec.name_hint = input.entry.name;
-          spec.args.push_back(std::move(input.constant));
-          input.value = graph.append(std::move(spec));
-        }
-        graph.move_before(first, input.value);
-        result_.program.signature.inputs.push_back(std::move(input.entry));
+    auto& entries = result_.program.signature.inputs;
+    for (std::vector<Input>* inputs : {&users_, &constants_, &buffers_, &parameters_}) {
+      for (Input& input : std::views::reverse(*inputs)) {
+        if (!input.value.valid())
+          input.value = graph.append({.args = {std::move(input.constant)}, .name_hint = input.entry.name});
+        graph.move_before(graph.first(), input.value);
+        entries.push_back(std::move(input.entry));
       }
     }
+    std::ranges::reverse(entries);
   }
 
   // --- the output ---
@@ -1015,17 +1013,17 @@ class Lowering {
     }
   }
 
-  static bool calls_quantized(const ModuleGraph& graph) {
-    return std::ranges::any_of(graph.graph.order(),
-                               [&](NodeId id) {
-                                 return graph.graph.node(id).target->starts_with("quantized_decomposed.");
-                               }) ||
-           std::ranges::any_of(graph.subgraphs,
-                               [](const Subgraph& body) { return calls_quantized(body.graph); });
+  bool calls_quantized() const {
+    bool found = false;
+    for_each_graph(result_.program.graph.module_graph, [&](const ModuleGraph& graph) {
+      for (const NodeId id : graph.graph.order())
+        found = found || graph.graph.node(id).target->starts_with("quantized_decomposed.");
+    });
+    return found;
   }
 
   void note_quantized() {
-    if (!collection_.model.is_torchscript() || !calls_quantized(result_.program.graph.module_graph)) return;
+    if (!collection_.model.is_torchscript() || !calls_quantized()) return;
     result_.notes.emplace_back(
         "quantized tensors become tensors of integers, and results equal those of torch.jit.load within one step "
         "of their scale; import torch.ao.quantization.fx._decomposed before torch.export.load, which needs its "

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "analysis/program_operations.h"
-#include "convert/lower/written_program.h"
 #include "operators/names/name_rows.h"
 #include "opinfo/traits.h"
 #include "symbolic/sym_int.h"
@@ -185,7 +184,7 @@ class Rules {
     auto sizes = graph_.meta(id).sizes();
     if (!sizes) return std::nullopt;
     Tensor result{*std::move(sizes), {}};
-    for (const Expression& stride : strides_of(graph_, id)) {
+    for (const Expression& stride : graph_.table().strides.at(id.index)) {
       if (stride.size() == nullptr) return std::nullopt;
       result.strides.push_back(*stride.size());
     }
@@ -551,7 +550,7 @@ OptionalStrides laid_out(const ProgramView& graph, NodeId operation, const std::
 void copy_strides(const ProgramView& graph, NodeId from, const Meta& meta, NodeId to, ProgramTable& table) {
   const Meta& before = graph.meta(from);
   if (before.shape && meta.shape && *before.shape == *meta.shape)
-    table.strides.insert_or_assign(to.index, strides_of(graph, from));
+    table.strides.at(to.index) = graph.table().strides.at(from.index);
 }
 
 // Gives the inputs of a subgraph of control flow the strides of the operands.
@@ -584,7 +583,7 @@ void add_strides(const ModuleGraph& graph, ProgramTable& table) {
       if (!own) continue;
       if (const auto found = laid_out(view, operation, path, own->sizes);
           found && found->size() == own->sizes.size())
-        table.strides[value.index].assign(found->begin(), found->end());
+        table.strides.at(value.index).assign(found->begin(), found->end());
     }
     for_each_handed_on(view, operation, [&](NodeId result, NodeId argument) {
       copy_strides(view, argument, view.meta(result), result, table);

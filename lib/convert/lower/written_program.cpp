@@ -18,18 +18,6 @@ NodeId value_of(const Argument& operand) {
   return *id;
 }
 
-NodeId first_behind_inputs(const Graph& graph) {
-  NodeId id = graph.first();
-  while (id.valid() && graph.node(id).op == Opcode::kPlaceholder) id = graph.next(id);
-  return id;
-}
-
-const std::vector<Meta::Dim>& strides_of(const ProgramView& graph, NodeId value) {
-  static const std::vector<Meta::Dim> none;
-  const auto found = graph.table().strides.find(value.index);
-  return found == graph.table().strides.end() ? none : found->second;
-}
-
 std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> strides(shape.size());
   std::int64_t row = 1;

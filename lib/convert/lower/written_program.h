@@ -36,16 +36,14 @@ NodeId value_of(const Argument& operand);
 // Returns the strides of a contiguous tensor.
 std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape);
 
-// A graph of the program, with what only programs say of it.  A fixed input has its value as its argument.
+// A graph of the program, with what only programs say of it: strides of every tensor, for one.  An input that
+// is fixed has its value as its argument.
 struct LoweredGraph {
   ModuleGraph module_graph;
   ProgramTable table;
 
   ProgramView view() const { return {module_graph, table}; }
 };
-
-// Returns the first node that is no input.
-NodeId first_behind_inputs(const Graph& graph);
 
 // Calls f(NodeId) for the values of a graph in the order in which they were made, which the file keeps.
 template <class F>
@@ -55,9 +53,6 @@ void for_each_made_value(const ProgramView& graph, F&& f) {
     if (is_node && graph.facts(id).gives_value) f(id);
   }
 }
-
-// Returns the strides of a tensor; empty for other values.
-const std::vector<Meta::Dim>& strides_of(const ProgramView& graph, NodeId value);
 
 // A tensor of the model, with the place of its bytes.
 struct WrittenTensor {

@@ -166,7 +166,7 @@ class ProgramWriter {
     };
     const bool is_root = &graph.module_graph() == &program_.graph.module_graph;
     table("tensor_values", ValueKind::kTensor, [&](const Meta& meta, NodeId id) {
-      tensor(meta, strides_of(graph, id), is_root && trained_.contains(id.index));
+      tensor(meta, graph.table().strides.at(id.index), is_root && trained_.contains(id.index));
     });
     numbers("sym_int_values", ValueKind::kInt, "as_int");
     numbers("sym_bool_values", ValueKind::kBool, "as_bool");
