@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <ranges>
-#include <span>
 
+#include "analysis/program_operations.h"
 #include "convert/lower/quantized_calls.h"
 #include "convert/lower/rewrites.h"
 #include "convert/lower/tree_text.h"
@@ -32,7 +32,7 @@ std::string trace_of(const SourceLocation& source) {
 }
 
 // Returns the strides of a contiguous tensor.
-std::vector<Expression> strides_of(const std::vector<Expression>& sizes) {
+std::vector<Expression> contiguous(const std::vector<Expression>& sizes) {
   std::vector<Expression> strides(sizes.size());
   SymInt row = 1;
   for (std::size_t i = sizes.size(); i-- > 0;) {
@@ -43,10 +43,27 @@ std::vector<Expression> strides_of(const std::vector<Expression>& sizes) {
 }
 
 // Returns whether the operation only computes sizes or takes items, so that it can go if it is not used.
-bool is_needless(const Operation& operation) {
-  const Effect effect = effect_of(operation);
-  return effect == Effect::kSymbolic && operation.target.aten_name() != "_assert_scalar" &&
-         !operation.outputs.empty();
+bool is_needless(const ProgramView& graph, NodeId operation) {
+  return effect_of(graph, operation) == Effect::kSymbolic && graph.has_results(operation) &&
+         aten_name(graph.node(operation)) != "_assert_scalar";
+}
+
+Graph::NodeSpec call_of(std::string target, std::vector<Argument> args, Kwargs kwargs = {}) {
+  Graph::NodeSpec spec;
+  spec.op = Opcode::kCallFunction;
+  spec.target = std::move(target);
+  spec.args = std::move(args);
+  spec.kwargs = std::move(kwargs);
+  return spec;
+}
+
+// Returns whether an operator that gives these types has one result, which is not a list.
+bool gives_one(const std::vector<SchemaType>& types) { return types.size() == 1 && !types.front().is_list(); }
+
+bool has_values(const Argument& operand) {
+  bool found = false;
+  for_each_reference(operand, [&](NodeId) { found = true; });
+  return found;
 }
 
 }  // namespace
@@ -58,10 +75,11 @@ Argument LoweredCall::argument(std::size_t place, std::string_view name) const {
 
 // --- values ---
 
-NodeId Body::add_value(std::string_view name, Meta meta) {
-  const NodeId id{static_cast<std::uint32_t>(graph_.values.size())};
-  ProgramValue value;
-  value.name = names_.create(name);
+// Adds a node that is a value of the program, under a unique name.
+NodeId Body::add_value(Graph::NodeSpec spec, std::string_view name, Meta meta) {
+  std::string own = names_.create(name);
+  const bool is_quantized = given_ && meta.dtype && fxtrace::is_quantized(*meta.dtype);
+  if (is_quantized) meta = meta_of_integers(std::move(meta));
   if (meta.kind() != ValueKind::kTensor && meta.shape)
     meta.type = "Tensor";  // its type may be Optional[Tensor]
   if (!state_.same_numbers.empty()) {
@@ -73,15 +91,15 @@ NodeId Body::add_value(std::string_view name, Meta meta) {
       meta.shape.emplace(std::move(sizes));
     }
   }
-  if (meta.shape) value.strides = strides_of(*meta.shape);
-  value.meta = std::move(meta);
-  graph_.values.push_back(std::move(value));
-  return id;
-}
-
-NodeId Body::add_input(std::string_view name, Meta meta) {
-  const NodeId id = add_value(name, std::move(meta));
-  graph_.inputs.push_back({id, std::nullopt});
+  std::optional<std::vector<Meta::Dim>> strides;
+  if (meta.shape) strides = contiguous(*meta.shape);
+  spec.name_hint = own;
+  spec.meta = std::move(meta);
+  const NodeId id = graph_.append(std::move(spec));
+  if (strides) lowered_.table.strides.emplace(id.index, *std::move(strides));
+  if (is_quantized) quantized_.emplace(id.index, *given_);
+  if (graph_.node(id).name != own) lowered_.table.value_names.emplace(id.index, own);
+  name_operation(id, std::move(own));
   return id;
 }
 
@@ -93,7 +111,7 @@ Argument Body::operand_of(const Argument& argument) const {
 }
 
 Meta Body::meta_of(const Argument& operand) const {
-  if (const auto* id = operand.get_if<NodeId>()) return value(*id).meta;
+  if (const auto* id = operand.get_if<NodeId>()) return view().meta(*id);
   Meta meta;
   if (const auto* number = operand.get_if<std::int64_t>()) {
     meta.type = "int";
@@ -134,8 +152,10 @@ std::optional<NodeId> Body::lift(const Constant& constant, const std::string& na
     captures_->names.push_back(name);
     captures_->outside.push_back(*outside);
   }
-  const ProgramValue& outside = captures_->around.value(captures_->outside[number]);
-  if (!captured_.contains(number)) captured_.emplace(number, add_input(outside.name, outside.meta));
+  const ProgramView around = captures_->around.view();
+  const NodeId outside = captures_->outside[number];
+  if (!captured_.contains(number))
+    captured_.emplace(number, add_input(around.value_name(outside), around.meta(outside)));
   return captured_.at(number);
 }
 
@@ -145,11 +165,10 @@ void Body::set(NodeId node, Argument operand) {
   operands_.insert_or_assign(node.index, std::move(operand));
 }
 
-const Operation* Body::lasting_maker(const Argument& tensor) const {
+const Node* Body::lasting_maker(const Argument& tensor) const {
   const auto* id = tensor.get_if<NodeId>();
-  const auto found = id == nullptr ? single_makers_.end() : single_makers_.find(id->index);
-  return found == single_makers_.end() || written_.contains(id->index) ? nullptr
-                                                                       : &graph_.operations[found->second];
+  if (id == nullptr || !view().is_operation(*id) || written_.contains(id->index)) return nullptr;
+  return &view().node(*id);
 }
 
 const Argument* Body::find_number(const Argument& tensor) const {
@@ -210,53 +229,85 @@ void Body::refuse(const Node& node, std::string why, std::string help) {
 
 // --- operations ---
 
-Operation Body::operation_of(const Node& node, std::string target) const {
-  Operation operation;
-  operation.target = Target(std::move(target));
-  operation.name = node.name;
-  operation.call = state_.stacks.find_call(*node.scope);
-  operation.has_stack = true;
-  if (const auto& source = *node.source) operation.stack_trace = OwnedText(trace_of(*source));
+// Says where the operation comes from.
+void Body::describe(NodeId operation, const Node& node) {
+  ProgramNode& facts = lowered_.table.at(operation);
+  facts.op = find_operator(parse_target(*graph_.node(operation).target));
+  facts.call = state_.stacks.find_call(*node.scope);
+  facts.has_stack = true;
+  if (const auto& source = *node.source) facts.stack_trace = OwnedText(trace_of(*source));
+}
+
+void Body::name_operation(NodeId operation, std::string name) {
+  if (view().operation_name(operation) != name)
+    lowered_.table.operation_names.insert_or_assign(operation.index, std::move(name));
+}
+
+// Adds an operation whose result is a value.
+NodeId Body::add_operation(const Node& node, Graph::NodeSpec spec, Meta meta, std::string_view name) {
+  const NodeId operation = add_value(std::move(spec), name, std::move(meta));
+  describe(operation, node);
   return operation;
+}
+
+// Adds an operation whose result is none, or consists of items, which `meta` has, too.
+NodeId Body::add_whole(const Node& node, Graph::NodeSpec spec, Meta meta) {
+  spec.name_hint = node.name;
+  spec.meta = std::move(meta);
+  const NodeId operation = graph_.append(std::move(spec));
+  describe(operation, node);
+  lowered_.table.at(operation).gives_value = false;
+  return operation;
+}
+
+// Adds an item of the result of an operation, or of an item that is itself a list.
+Argument Body::add_item(NodeId of, std::size_t index, const Meta& meta, const std::string& name) {
+  Graph::NodeSpec spec = call_of("operator.getitem", {of, static_cast<std::int64_t>(index)});
+  if (!meta.items) {
+    const NodeId item = add_value(std::move(spec), name, meta);
+    lowered_.table.at(item).is_result = true;
+    return item;
+  }
+  const NodeId whole = graph_.append(std::move(spec));
+  lowered_.table.at(whole).is_result = true;
+  lowered_.table.at(whole).gives_value = false;
+  Argument::List list;
+  for (std::size_t i = 0; i < meta.items->size(); ++i)
+    list.items.push_back(add_item(whole, i, (*meta.items)[i], name + "_" + std::to_string(i)));
+  return list;
+}
+
+// Adds the items of the operation's result, but for those of which nothing is known: no node uses them.
+std::vector<Argument> Body::add_items(const Node& node, NodeId operation) {
+  const std::vector<Meta> metas = view().meta(operation).items.value_or(std::vector<Meta>());
+  std::vector<Argument> items;
+  for (std::size_t i = 0; i < metas.size(); ++i) {
+    const bool is_known = metas[i].items || metas[i].shape || metas[i].value;
+    items.push_back(is_known ? add_item(operation, i, metas[i], name_of_item(node, i)) : Argument());
+  }
+  return items;
 }
 
 Argument Body::emit(const Node& node, std::string target, std::vector<Argument> args, Kwargs kwargs,
                     Meta meta, std::string_view name) {
-  Operation operation = operation_of(node, std::move(target));
-  operation.args = std::move(args);
-  operation.kwargs = std::move(kwargs);
-  const std::string candidate =
-      name.empty() ? name_candidate(operation.target.text(), true) : std::string(name);
-  const NodeId result = add_value(candidate, std::move(meta));
-  operation.name = value(result).name;
-  operation.outputs.push_back({result, {}});
-  may_go_.insert(graph_.operations.size());
-  makers_.emplace(result.index, graph_.operations.size());
-  single_makers_.emplace(result.index, graph_.operations.size());
-  graph_.operations.push_back(std::move(operation));
+  const std::string candidate = name.empty() ? name_candidate(target, true) : std::string(name);
+  const NodeId result = add_operation(node, call_of(std::move(target), std::move(args), std::move(kwargs)),
+                                      std::move(meta), candidate);
+  may_go_.insert(result.index);
   return result;
-}
-
-void Body::append(Operation operation) {
-  const bool is_result = operation.outputs.size() == 1 && operation.outputs[0].path.empty();
-  operation.name = is_result ? value(operation.outputs[0].value).name : names_.create(operation.name);
-  if (is_result) single_makers_.emplace(operation.outputs[0].value.index, graph_.operations.size());
-  graph_.operations.push_back(std::move(operation));
 }
 
 std::vector<Argument> Body::emit_all(const Node& node, std::string target, std::vector<Argument> args,
                                      const std::vector<Meta>& metas) {
-  Operation operation = operation_of(node, std::move(target));
-  operation.args = std::move(args);
-  operation.name = names_.create(name_candidate(operation.target.text(), true));
+  const std::string name = names_.create(name_candidate(target, true));
+  Meta whole;
+  whole.items = metas;
+  const NodeId operation = add_whole(node, call_of(std::move(target), std::move(args)), std::move(whole));
+  name_operation(operation, name);
+  may_go_.insert(operation.index);
   std::vector<Argument> results;
-  for (std::size_t i = 0; i < metas.size(); ++i) {
-    const NodeId result = add_value(operation.name + "_" + std::to_string(i), metas[i]);
-    operation.outputs.push_back({result, {static_cast<std::int64_t>(i)}});
-    results.emplace_back(result);
-  }
-  may_go_.insert(graph_.operations.size());
-  graph_.operations.push_back(std::move(operation));
+  for (std::size_t i = 0; i < metas.size(); ++i)
+    results.push_back(add_item(operation, i, metas[i], name + "_" + std::to_string(i)));
   return results;
 }
 
@@ -336,12 +387,6 @@ std::optional<Argument> Body::stored_number(const Argument& tensor) const {
 bool Body::are_users(const Node& node, const std::function<bool(const std::string&)>& holds) const {
   return std::ranges::all_of(node.users,
                              [&](NodeId user) { return holds(*source_.graph.node(user).target); });
-}
-
-const Operation* Body::maker(const Argument& operand) const {
-  const auto* id = operand.get_if<NodeId>();
-  const auto found = id == nullptr ? makers_.end() : makers_.find(id->index);
-  return found == makers_.end() ? nullptr : &graph_.operations[found->second];
 }
 
 // Returns unused calls of Python functions without side effects, such as texts of errors that are not raised.
@@ -477,83 +522,44 @@ bool Body::all_known(const Meta& meta) const {
   return meta.shape && meta.dtype;
 }
 
-Argument Body::add_result(const Node& node, const Meta& meta, std::string_view name,
-                          std::vector<std::int64_t> path, Operation& operation) {
-  if (meta.items) {
-    Argument::List list;
-    for (std::size_t i = 0; i < meta.items->size(); ++i) {
-      auto inner = path;
-      inner.push_back(static_cast<std::int64_t>(i));
-      list.items.push_back(add_result(node, (*meta.items)[i], std::string(name) + "_" + std::to_string(i),
-                                      std::move(inner), operation));
-    }
-    return list;
-  }
-  const bool is_quantized = given_ && meta.dtype && fxtrace::is_quantized(*meta.dtype);
-  const NodeId result = add_value(name, is_quantized ? meta_of_integers(meta) : meta);
-  if (is_quantized) quantized_.emplace(result.index, *given_);
-  operation.outputs.push_back({result, std::move(path)});
-  return result;
-}
-
-// Adds the results of an operation, which have those types.  Returns false after refusing the node if the
-// shape or the value of one is not known.
-bool Body::add_results(const LoweredCall& call, const std::vector<SchemaType>& types, Operation& operation,
-                       Argument& result) {
-  const Node& node = call.node;
-  const Meta& meta = *node.meta;
-  if (types.empty()) return true;
-  const bool is_one = types.size() == 1 && !types.front().is_list();
-  if (is_one) {
-    Meta own = meta;
+// Returns the metadata of the result of an operator that gives these types; items that are not used have
+// none.  Returns nothing after refusing the node if the shape or the value of a result is not known.
+std::optional<Meta> Body::meta_of_result(const Node& node, const std::vector<SchemaType>& types,
+                                         const Operator* op) {
+  Meta meta = *node.meta;
+  if (types.empty()) return Meta();
+  if (gives_one(types)) {
     if (types.front().required().name == "Tensor") {
-      if (!own.shape || !own.dtype) {
+      if (!meta.shape || !meta.dtype) {
         refuse(node, "the shape of its result is not known",
-               operation.target.find_operator() == nullptr
-                   ? "shapes of custom operators' results are known in exported programs only"
-                   : help_for_shapes());
-        return false;
+               op == nullptr ? "shapes of custom operators' results are known in exported programs only"
+                             : help_for_shapes());
+        return std::nullopt;
       }
-    } else if (!own.value) {
-      if (own.kind() != ValueKind::kInt) {
-        refuse(node, "its result is a " + own.type.value_or("value") + " that depends on data");
-        return false;
+    } else if (!meta.value) {
+      if (meta.kind() != ValueKind::kInt) {
+        refuse(node, "its result is a " + meta.type.value_or("value") + " that depends on data");
+        return std::nullopt;
       }
-      own = unknown_integer();
+      return unknown_integer();
     }
-    result = add_result(node, own, node.name, {}, operation);
-    return true;
+    return meta;
   }
-  const bool is_tuple = types.size() > 1;
-  if (!meta.items) {
-    refuse(node, "the shapes of its results are not known");
-    return false;
+  bool are_known = meta.items.has_value();
+  for (std::size_t i = 0; are_known && i < meta.items->size(); ++i) {
+    Meta& item = (*meta.items)[i];
+    if (all_known(item)) continue;
+    item = Meta();
+    are_known = types.size() > 1 && !find_item(node, i);
   }
-  Argument::List list;
-  for (std::size_t i = 0; i < meta.items->size(); ++i) {
-    const Meta& item = (*meta.items)[i];
-    const auto place = static_cast<std::int64_t>(i);
-    if (all_known(item)) {
-      list.items.push_back(add_result(node, item, name_of_item(node, i), {place}, operation));
-    } else if (is_tuple && !find_item(node, i)) {
-      operation.outputs.push_back({NodeId{}, {place}});  // an unused result
-      list.items.emplace_back();
-    } else {
-      refuse(node, "the shapes of its results are not known");
-      return false;
-    }
-  }
-  operation.result_is_list = types.size() == 1;
-  if (types.size() == 1)
-    result = std::move(list);
-  else
-    result = Argument::Tuple{std::move(list.items)};
-  return true;
+  if (are_known) return meta;
+  refuse(node, "the shapes of its results are not known");
+  return std::nullopt;
 }
 
 // Gives arguments that are keywords of Python by position: torch.export.load takes them in no other way, and
 // needs them also where they have their defaults.
-void give_keywords(const Schema& schema, Operation& operation) {
+void give_keywords(const Schema& schema, Graph::NodeSpec& operation) {
   for (std::size_t i = schema.arguments.size(); i-- > operation.args.size();) {
     if (!is_python_keyword(schema.arguments[i].name)) continue;
     for (std::size_t at = operation.args.size(); at <= i; ++at) {
@@ -578,27 +584,30 @@ void give_keywords(const Schema& schema, Operation& operation) {
 
 void Body::call_operator(const LoweredCall& call) {
   const Node& node = call.node;
-  Operation operation = operation_of(node, *node.target);
-  operation.args = call.args;
-  operation.kwargs = call.kwargs;
+  const Operator* op = find_operator(parse_target(*node.target));
   if (const auto declared = state_.declared.find(*node.target);
-      declared != state_.declared.end() && operation.target.find_operator() == nullptr)
+      declared != state_.declared.end() && op == nullptr)
     state_.program.schemas.emplace(declared->first, parse_schema(declared->second));
-  const auto schema = state_.program.schema_of(operation.target);
+  const auto schema = state_.program.schema_of(*node.target, op);
   if (!schema) return refuse(node, "its schema is not known", "--op-schema '...'");
-  give_keywords(*schema, operation);
-  Argument result;
-  if (!add_results(call, schema->results, operation, result)) return;
-  set(node.id, std::move(result));
-  append(std::move(operation));
+  Graph::NodeSpec spec = call_of(*node.target, call.args, call.kwargs);
+  give_keywords(*schema, spec);
+  auto meta = meta_of_result(node, schema->results, op);
+  if (!meta) return;
+  if (gives_one(schema->results))
+    return set(node.id, add_operation(node, std::move(spec), *std::move(meta), node.name));
+  const NodeId operation = add_whole(node, std::move(spec), *std::move(meta));
+  std::vector<Argument> items = add_items(node, operation);
+  name_operation(operation, names_.create(node.name));
+  if (schema->results.size() > 1) return set(node.id, Argument::Tuple{std::move(items)});
+  set(node.id, schema->results.empty() ? Argument() : Argument(Argument::List{std::move(items)}));
 }
 
 // --- control flow ---
 
-ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph& source,
-                                     const std::vector<Argument>& inputs, const std::vector<bool>& fixed,
-                                     std::size_t carried, bool is_condition, Captures& captures,
-                                     std::map<std::size_t, NodeId>& captured) {
+LoweredGraph Body::lower_subgraph(const ModuleGraph& source, const std::vector<Argument>& inputs,
+                                  const std::vector<bool>& fixed, std::size_t carried, bool is_condition,
+                                  Captures& captures, std::map<std::size_t, NodeId>& captured) {
   ++state_.depth;
   const Restore depth([&] { --state_.depth; });
   Body body(state_, source, is_condition, &captures);
@@ -606,7 +615,9 @@ ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph&
   for (const NodeId id : source.graph.order()) {
     const Node& node = source.graph.node(id);
     if (node.op != Opcode::kPlaceholder || i == inputs.size()) continue;
-    if (fixed[i]) {
+    if (fixed[i] && has_values(inputs[i])) {
+      body.leave_out(id);  // refused already
+    } else if (fixed[i]) {
       body.set(id, inputs[i]);
     } else {
       Meta meta = meta_of(inputs[i]);
@@ -631,25 +642,44 @@ ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph&
     }
   }
   captured = body.captured();
-  return {name, body.finish(std::move(outputs))};
+  const bool is_single = is_condition && outputs.size() == 1;
+  return body.finish(std::move(outputs), is_single);
 }
 
-// Gives the graph an input for each of the captures, behind the traced ones.
-void add_captures(ProgramGraph& graph, const std::map<std::size_t, NodeId>& captured,
-                  const std::vector<ProgramValue>& outside) {
-  graph.inputs.resize(graph.inputs.size() - captured.size());
+// Gives the body an input for each of the captures, which are values of this graph, behind the traced ones.
+void Body::add_captures(LoweredGraph& body, const std::map<std::size_t, NodeId>& captured,
+                        const std::vector<NodeId>& outside) const {
+  Graph& graph = body.module_graph.graph;
+  const NodeId first = first_behind_inputs(graph);
+  const auto is_name = [&](const std::string& name) {
+    bool found = false;
+    for_each_made_value(body.view(),
+                        [&](NodeId value) { found = found || body.view().value_name(value) == name; });
+    return found;
+  };
   for (std::size_t i = 0; i < outside.size(); ++i) {
-    const auto own = captured.find(i);
-    NodeId input =
-        own == captured.end() ? NodeId{static_cast<std::uint32_t>(graph.values.size())} : own->second;
-    if (own == captured.end()) {
-      graph.values.push_back(outside[i]);
-      std::string& name = graph.values.back().name;
-      const std::span before(graph.values.data(), graph.values.size() - 1);
-      while (std::ranges::find(before, name, &ProgramValue::name) != before.end()) name += "_";
+    if (const auto own = captured.find(i); own != captured.end()) {
+      graph.move_before(first, own->second);
+      continue;
     }
-    graph.inputs.push_back({input, std::nullopt});
+    Graph::NodeSpec spec;
+    spec.name_hint = view().value_name(outside[i]);
+    spec.meta = view().node(outside[i]).meta;
+    while (is_name(spec.name_hint)) spec.name_hint += "_";
+    std::string name = spec.name_hint;
+    const NodeId input = graph.append(std::move(spec));
+    if (graph.node(input).name != name) body.table.value_names.emplace(input.index, std::move(name));
+    body.table.strides.emplace(input.index, strides_of(view(), outside[i]));
+    graph.move_before(first, input);
   }
+}
+
+// Adds the graph of an operation, and returns its name, under which another call may have one already.
+std::string Body::add_subgraph(std::string name, LoweredGraph body) {
+  while (lowered_.module_graph.subgraphs.find_graph(name) != nullptr) name += "_";
+  lowered_.module_graph.subgraphs.add({name, std::move(body.module_graph)});
+  lowered_.table.subgraphs.emplace(name, std::move(body.table));
+  return name;
 }
 
 // Returns whether the node's bodies would be nested deeper than readers take.
@@ -661,31 +691,32 @@ bool Body::is_too_deep(const Node& node) {
 
 // Returns whether the bodies give what the operator gives, as torch demands of `cond` and `while_loop`;
 // refuses the node if not.
-bool Body::has_results(const Node& node, const Operation& operation, bool is_loop) {
+bool Body::has_results(const Node& node, NodeId operation, bool is_loop) {
   const std::string what = is_loop ? "the loop" : "the `if`";
-  if (operation.outputs.empty()) {
+  const std::vector<ProgramResult> given = view().results(operation);
+  if (given.empty()) {
     refuse(node, what + " gives no result, which torch.export does not load");
     return false;
   }
-  for (const ProgramSubgraph& body : operation.subgraphs) {
-    if (is_loop && &body == &operation.subgraphs.front()) continue;  // the condition
-    const std::vector<Argument>& results = body.graph.outputs;
-    for (std::size_t i = 0; i < std::max(results.size(), operation.outputs.size()); ++i) {
+  bool are_alike = true, is_first = true;
+  view().for_each_subgraph(operation, [&](const std::string&, const ProgramView& body) {
+    const bool is_condition = is_loop && std::exchange(is_first, false);
+    if (is_condition) return;
+    const std::vector<Argument> results = body.outputs();
+    for (std::size_t i = 0; i < std::max(results.size(), given.size()); ++i) {
       const auto* id = i < results.size() ? results[i].get_if<NodeId>() : nullptr;
-      if (id != nullptr && i < operation.outputs.size()) {
-        const Meta& inside = body.graph.values[id->index].meta;
-        const Meta& outside = value(operation.outputs[i].value).meta;
-        const bool has_rank = inside.shape && outside.shape;
-        if (inside.kind() == outside.kind() && inside.dtype == outside.dtype &&
-            (!has_rank || inside.shape->size() == outside.shape->size()))
-          continue;
-      }
-      refuse(node, is_loop ? "a turn of the loop changes the kind, dtype or rank of what it carries"
-                           : "the branches of the `if` give results of different kinds, dtypes or ranks");
-      return false;
+      are_alike = are_alike && id != nullptr && i < given.size();
+      if (!are_alike) return;
+      const Meta &inside = body.meta(*id), &outside = view().meta(given[i].value);
+      const bool has_rank = inside.shape && outside.shape;
+      are_alike = inside.kind() == outside.kind() && inside.dtype == outside.dtype &&
+                  (!has_rank || inside.shape->size() == outside.shape->size());
     }
-  }
-  return true;
+  });
+  if (!are_alike)
+    refuse(node, is_loop ? "a turn of the loop changes the kind, dtype or rank of what it carries"
+                         : "the branches of the `if` give results of different kinds, dtypes or ranks");
+  return are_alike;
 }
 
 void Body::call_with_subgraphs(const LoweredCall& call) {
@@ -694,7 +725,6 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
   const bool is_cond = *node.target == "higher_order.cond";
   const bool is_loop = *node.target == "higher_order.while_loop";
   if (!is_cond && !is_loop) return keep_with_subgraphs(call);
-  Operation operation = operation_of(node, *node.target);
   // Plain operands are written into the subgraphs, except for those that a loop carries.
   std::vector<Argument> inputs;
   std::vector<bool> fixed;
@@ -704,9 +734,7 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
     if (items == nullptr) return kept;
     for (Argument item : *items) {
       const bool is_plain = !item.is<NodeId>();
-      bool has_values = false;
-      if (is_plain) for_each_reference(item, [&](NodeId) { has_values = true; });
-      if (has_values)
+      if (is_plain && has_values(item))
         refuse(node,
                "a program cannot pass lists of tensors or weights of a quantized layer to control flow");
       if (is_plain && !may_fix) {
@@ -729,51 +757,46 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
   }
   if (graphs.size() != 2 || call.args.size() != 4) return refuse(node, "a program cannot express this call");
   const std::size_t refusals = state_.refusals.size();
-  operation.args = call.args;
+  std::vector<Argument> args = call.args;
   if (is_cond) {
-    operation.args[3] = passed(call.args[3], true);
+    args[3] = passed(call.args[3], true);
   } else {
-    operation.args[2] = passed(call.args[2], false);
+    args[2] = passed(call.args[2], false);
     carried = inputs.size();
-    operation.args[3] = passed(call.args[3], true);
+    args[3] = passed(call.args[3], true);
   }
   Captures captures{*this};
   std::vector<std::map<std::size_t, NodeId>> captured(graphs.size());
+  std::vector<LoweredGraph> bodies;
   for (std::size_t place = 0; place < graphs.size(); ++place) {
     const std::size_t i = graphs[place];
     const std::string& name = call.args[i].get_if<Argument::GraphRef>()->name;
     const ModuleGraph* source = source_.subgraphs.find_graph(name);
     if (source == nullptr) return refuse(node, "its subgraph is missing: " + name);
     const bool is_condition = is_loop && i == graphs.front();
-    operation.subgraphs.push_back(
-        lower_subgraph(name, *source, inputs, fixed, carried, is_condition, captures, captured[place]));
-    operation.subgraphs.back().graph.single_output = is_condition;
+    bodies.push_back(
+        lower_subgraph(*source, inputs, fixed, carried, is_condition, captures, captured[place]));
   }
-  std::vector<ProgramValue> outside;
-  Argument::List operands{*items_of(operation.args[3])};
-  for (const NodeId id : captures.outside) {
-    outside.push_back(value(id));
-    operands.items.emplace_back(id);
-  }
-  operation.args[3] = std::move(operands);
+  Argument::List operands{*items_of(args[3])};
+  for (const NodeId id : captures.outside) operands.items.emplace_back(id);
+  args[3] = std::move(operands);
   for (std::size_t place = 0; place < graphs.size(); ++place)
-    add_captures(operation.subgraphs[place].graph, captured[place], outside);
+    add_captures(bodies[place], captured[place], captures.outside);
   if (state_.refusals.size() > refusals) {
     refused_.insert(node.id.index);
     return;
   }
-  if (!node.meta->items || !all_known(*node.meta)) {
+  Meta meta = *node.meta;
+  if (!meta.items || !all_known(meta)) {
     // The subgraphs determine the results of both branches, or those that the loop carries.
-    Meta meta = *node.meta;
     meta.items.emplace();
-    const ProgramGraph& body = operation.subgraphs.back().graph;
-    for (const Argument& output : body.outputs) {
+    const ProgramView body = bodies.back().view();
+    for (const Argument& output : body.outputs()) {
       const auto* id = output.get_if<NodeId>();
-      meta.items->push_back(id == nullptr ? Meta{} : body.values[id->index].meta);
+      meta.items->push_back(id == nullptr ? Meta{} : body.meta(*id));
     }
-    Argument::Tuple results;
     for (std::size_t i = 0; i < meta.items->size(); ++i) {
-      Meta item = (*meta.items)[i];
+      Meta& item = (*meta.items)[i];
       if (item.kind() == ValueKind::kInt) item = unknown_integer();
       for (const NodeId user : node.users) {  // the metadata of the trace takes precedence
         const Node& taken = source_.graph.node(user);
@@ -782,32 +805,29 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
       if (item.shape ? !item.dtype : !item.value)
         return refuse(node,
                       item.shape ? "the dtype of its results depends on data" : "its results are not known");
-      results.items.push_back(
-          add_result(node, item, name_of_item(node, i), {static_cast<std::int64_t>(i)}, operation));
     }
-    set(node.id, std::move(results));
-  } else {
-    Argument::Tuple results;
-    for (std::size_t i = 0; i < node.meta->items->size(); ++i)
-      results.items.push_back(add_result(node, (*node.meta->items)[i], name_of_item(node, i),
-                                         {static_cast<std::int64_t>(i)}, operation));
-    set(node.id, std::move(results));
   }
-  if (has_results(node, operation, is_loop)) append(std::move(operation));
+  for (std::size_t place = 0; place < graphs.size(); ++place) {
+    Argument& graph = args[graphs[place]];
+    graph =
+        Argument::GraphRef{add_subgraph(graph.get_if<Argument::GraphRef>()->name, std::move(bodies[place]))};
+  }
+  const NodeId operation = add_whole(node, call_of(*node.target, std::move(args)), std::move(meta));
+  set(node.id, Argument::Tuple{add_items(node, operation)});
+  if (has_results(node, operation, is_loop)) name_operation(operation, names_.create(node.name));
 }
 
 // Lowers a higher-order operator of an exported program: its subgraphs take the same inputs as before.
 void Body::keep_with_subgraphs(const LoweredCall& call) {
   const Node& node = call.node;
   if (is_too_deep(node)) return;
-  Operation operation = operation_of(node, *node.target);
-  operation.args = call.args;
-  operation.kwargs = call.kwargs;
   const std::size_t refusals = state_.refusals.size();
+  std::vector<std::pair<std::string, LoweredGraph>> bodies;
   const auto lower_graph = [&](const Argument& operand) {
     const auto* graph = operand.get_if<Argument::GraphRef>();
     const ModuleGraph* source = graph == nullptr ? nullptr : source_.subgraphs.find_graph(graph->name);
-    if (source == nullptr) return;
+    // Several calls may have one body, which the file then repeats.
+    if (source == nullptr || lowered_.module_graph.subgraphs.find_graph(graph->name) != nullptr) return;
     ++state_.depth;
     const Restore depth([&] { --state_.depth; });
     Body body(state_, *source);
@@ -823,8 +843,7 @@ void Body::keep_with_subgraphs(const LoweredCall& call) {
       is_single = result.is<NodeId>();
       tree_of(result, outputs);
     }
-    operation.subgraphs.push_back({graph->name, body.finish(std::move(outputs))});
-    operation.subgraphs.back().graph.single_output = is_single;
+    bodies.emplace_back(graph->name, body.finish(std::move(outputs), is_single));
   };
   for (const Argument& operand : call.args) lower_graph(operand);
   for (const auto& [name, operand] : call.kwargs) lower_graph(operand);
@@ -832,60 +851,47 @@ void Body::keep_with_subgraphs(const LoweredCall& call) {
     refused_.insert(node.id.index);
     return;
   }
-  const Meta& meta = *node.meta;
+  Meta meta = *node.meta;
   if (!meta.items && !all_known(meta)) return refuse(node, "the shapes of its results are not known");
-  Argument result;
+  for (auto& [name, body] : bodies) add_subgraph(std::move(name), std::move(body));
+  Graph::NodeSpec spec = call_of(*node.target, call.args, call.kwargs);
+  NodeId operation;
   if (meta.items) {
-    Argument::Tuple results;
-    for (std::size_t i = 0; i < meta.items->size(); ++i) {
-      const Meta& item = (*meta.items)[i];
-      const auto place = static_cast<std::int64_t>(i);
-      if (all_known(item) || item.value) {
-        results.items.push_back(add_result(node, item, name_of_item(node, i), {place}, operation));
-      } else {
-        operation.outputs.push_back({NodeId{}, {place}});
-        results.items.emplace_back();
-      }
+    for (Meta& item : *meta.items) {
+      if (!all_known(item) && !item.value) item = Meta();
     }
-    result = std::move(results);
+    operation = add_whole(node, std::move(spec), std::move(meta));
+    set(node.id, Argument::Tuple{add_items(node, operation)});
   } else {
-    result = add_result(node, meta, node.name, {}, operation);
+    operation = add_operation(node, std::move(spec), std::move(meta), node.name);
+    set(node.id, operation);
   }
-  set(node.id, std::move(result));
-  graph_.operations.push_back(std::move(operation));
+  name_operation(operation, node.name);
 }
 
 // --- the end ---
 
-ProgramGraph Body::finish(std::vector<Argument> outputs) {
-  graph_.outputs = std::move(outputs);
-  std::vector<std::uint32_t> uses = count_uses(graph_);
-  std::vector<bool> goes(graph_.operations.size());
-  for (std::size_t i = graph_.operations.size(); i-- > 0;) {
-    const Operation& operation = graph_.operations[i];
-    const bool is_used = std::ranges::any_of(operation.outputs, [&](const auto& output) {
-      return output.value.valid() && uses[output.value.index] > 0;
-    });
-    goes[i] = !is_used && (may_go_.contains(i) || is_needless(operation));
-    if (goes[i]) for_each_input(operation, [&](NodeId input) { --uses[input.index]; });
-  }
-  std::size_t kept = 0;
-  std::vector<bool> is_gone(graph_.values.size());
-  for (std::size_t i = 0; i < graph_.operations.size(); ++i) {
-    if (goes[i]) {
-      for (const auto& output : graph_.operations[i].outputs) {
-        if (output.value.valid()) is_gone[output.value.index] = true;
-      }
-      continue;
+LoweredGraph Body::finish(std::vector<Argument> outputs, bool is_single) {
+  Argument output = is_single ? std::move(outputs.front()) : Argument(Argument::Tuple{std::move(outputs)});
+  Graph::NodeSpec spec;
+  spec.op = Opcode::kOutput;
+  spec.target = "output";
+  spec.args.push_back(std::move(output));
+  graph_.append(std::move(spec));
+  const std::vector<NodeId> operations = view().operations();
+  for (const NodeId operation : std::views::reverse(operations)) {
+    bool is_used = false;
+    view().for_each_result(operation,
+                           [&](NodeId value) { is_used = is_used || !graph_.node(value).users.empty(); });
+    if (is_used || (!may_go_.contains(operation.index) && !is_needless(view(), operation))) continue;
+    std::vector<NodeId> gone{operation};
+    for (std::size_t i = 0; i < gone.size(); ++i) {
+      const std::vector<NodeId>& items = graph_.node(gone[i]).users;
+      gone.insert(gone.end(), items.begin(), items.end());
     }
-    if (kept != i) graph_.operations[kept] = std::move(graph_.operations[i]);
-    ++kept;
+    for (const NodeId id : std::views::reverse(gone)) graph_.erase(id);
   }
-  graph_.operations.resize(kept);
-  for (std::size_t i = 0; i < graph_.values.size(); ++i) {
-    if (is_gone[i]) graph_.values[i].name.clear();
-  }
-  return std::move(graph_);
+  return std::move(lowered_);
 }
 
 }  // namespace fxtrace

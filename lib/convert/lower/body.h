@@ -1,8 +1,9 @@
 // Body: one graph of a program while it is lowered, the root's or a subgraph of control flow.
 //
 // A Body maps each node of the traced graph to an Argument (set(), operand_of()) and appends operations for
-// the calls that need one.  Names are unique within the graph.  A node that is refused has no operand; nodes
-// that use it are skipped.  Operations that emit() has added go in finish() if no result of theirs is used.
+// the calls that need one (graph/program_view.h).  Names are unique within the graph.  A node that is refused
+// has no operand; nodes that use it are skipped.  Operations that emit() has added go in finish() if no
+// result of theirs is used.
 #pragma once
 
 #include <cstddef>
@@ -88,10 +89,9 @@ class Body {
         is_condition_(is_condition),
         captures_(captures) {}
 
-  // Throws SymbolicError if a stride does not fit into 64 bits.
-  NodeId add_value(std::string_view name, Meta meta);
   std::string new_name(std::string_view name) { return names_.create(name); }
-  NodeId add_input(std::string_view name, Meta meta);
+  // Throws SymbolicError if a stride does not fit into 64 bits.
+  NodeId add_input(std::string_view name, Meta meta) { return add_value({}, name, std::move(meta)); }
   void set(NodeId node, Argument operand);
   // Returns whether the run may write to the tensor that the node gives, by any of its names.
   bool is_written(NodeId node) const { return memory_.is_written(node); }
@@ -100,16 +100,17 @@ class Body {
   void lower_all();
   // Marks a node that was refused elsewhere: nodes that use it are skipped.
   void leave_out(NodeId node) { refused_.insert(node.index); }
-  // Moves out the graph, with these outputs and without unused operations.
-  ProgramGraph finish(std::vector<Argument> outputs);
+  // Moves out the graph, with these outputs, or a single one that is the output itself, and without unused
+  // operations.
+  LoweredGraph finish(std::vector<Argument> outputs, bool is_single = false);
 
   // --- for rewrites ---
   // Sets the strides of a tensor of the file, which need not be contiguous.
   void set_strides(NodeId id, const std::vector<std::int64_t>& strides) {
-    if (strides.size() == value(id).strides.size())
-      graph_.values[id.index].strides.assign(strides.begin(), strides.end());
+    auto& own = lowered_.table.strides[id.index];
+    if (strides.size() == own.size()) own.assign(strides.begin(), strides.end());
   }
-  const ProgramValue& value(NodeId id) const { return value_at(graph_, id); }
+  ProgramView view() const { return lowered_.view(); }
   // Returns the metadata of an operand: for a plain value its type, and the value of a number.
   Meta meta_of(const Argument& operand) const;
   // Adds an operation with one result, and returns the result.  The operation goes if the result is not used.
@@ -119,7 +120,7 @@ class Body {
   std::vector<Argument> emit_all(const Node& node, std::string target, std::vector<Argument> args,
                                  const std::vector<Meta>& metas);
   // Keeps the operation of a result that emit() gave, even if the result is not used.
-  void keep_maker(const Argument& result) { may_go_.erase(makers_.at(result.get_if<NodeId>()->index)); }
+  void keep_maker(const Argument& result) { may_go_.erase(value_of(result).index); }
   // Returns the quantization of a value of integers; null if it is not a quantized tensor.
   const Quantization* quantization(const Argument& operand) const;
   void set_quantization(const Argument& operand, Quantization quantization);
@@ -134,8 +135,6 @@ class Body {
   // Sets the value that the list or dict which is the first argument of the node has from here on.  Returns
   // false after refusing the node if another container may hold it.
   bool change_container(const Node& node, Argument value);
-  // Returns the operation that emit() added for the value; null for others.
-  const Operation* maker(const Argument& operand) const;
   // Return a new symbol for a number that depends on data or has no expression: u0, zuf0.
   Meta unknown_integer();
   Meta unknown_float();
@@ -152,7 +151,7 @@ class Body {
   // Returns the value of each of the captures that this graph uses, by their numbers.
   const std::map<std::size_t, NodeId>& captured() const { return captured_; }
   // Returns the operation whose only result the tensor is; null if the run may write to the tensor.
-  const Operation* lasting_maker(const Argument& tensor) const;
+  const Node* lasting_maker(const Argument& tensor) const;
   // Returns the number that a tensor which nothing writes holds, if it is known or was read; else null.
   const Argument* find_number(const Argument& tensor) const;
   void set_number(const Argument& tensor, const Argument& number);  // does nothing if the run may write to it
@@ -168,23 +167,28 @@ class Body {
   std::unordered_set<std::uint32_t> find_needless() const;
   void lower(const Node& node);
   bool is_too_deep(const Node& node);  // refuses the node then
-  bool has_results(const Node& node, const Operation& operation, bool is_loop);
-  void append(Operation operation);  // under a unique name
+  bool has_results(const Node& node, NodeId operation, bool is_loop);
   std::optional<Argument> known_number(const Node& node) const;
   void call_operator(const LoweredCall& call);
   void call_with_subgraphs(const LoweredCall& call);
   void keep_with_subgraphs(const LoweredCall& call);
-  bool add_results(const LoweredCall& call, const std::vector<SchemaType>& types, Operation& operation,
-                   Argument& result);
-  Argument add_result(const Node& node, const Meta& meta, std::string_view name,
-                      std::vector<std::int64_t> path, Operation& operation);
-  ProgramSubgraph lower_subgraph(const std::string& name, const ModuleGraph& source,
-                                 const std::vector<Argument>& inputs, const std::vector<bool>& fixed,
-                                 std::size_t carried, bool is_condition, Captures& captures,
-                                 std::map<std::size_t, NodeId>& captured);
+  std::optional<Meta> meta_of_result(const Node& node, const std::vector<SchemaType>& types,
+                                     const Operator* op);
+  NodeId add_value(Graph::NodeSpec spec, std::string_view name, Meta meta);
+  NodeId add_operation(const Node& node, Graph::NodeSpec spec, Meta meta, std::string_view name);
+  NodeId add_whole(const Node& node, Graph::NodeSpec spec, Meta meta);
+  Argument add_item(NodeId of, std::size_t index, const Meta& meta, const std::string& name);
+  std::vector<Argument> add_items(const Node& node, NodeId operation);
+  void describe(NodeId operation, const Node& node);
+  void name_operation(NodeId operation, std::string name);
+  std::string add_subgraph(std::string name, LoweredGraph body);
+  LoweredGraph lower_subgraph(const ModuleGraph& source, const std::vector<Argument>& inputs,
+                              const std::vector<bool>& fixed, std::size_t carried, bool is_condition,
+                              Captures& captures, std::map<std::size_t, NodeId>& captured);
+  void add_captures(LoweredGraph& body, const std::map<std::size_t, NodeId>& captured,
+                    const std::vector<NodeId>& outside) const;
   const Node* find_item(const Node& node, std::size_t index) const;
   std::string name_of_item(const Node& node, std::size_t index) const;
-  Operation operation_of(const Node& node, std::string target) const;
   std::uint32_t container_of(NodeId node) const;
   bool is_held(std::uint32_t container) const;
   bool all_known(const Meta& meta) const;
@@ -195,17 +199,16 @@ class Body {
   bool is_condition_;  // whether the graph computes the condition of a loop
   Captures* captures_;
   std::map<std::size_t, NodeId> captured_;
-  ProgramGraph graph_;
-  Namespace names_;
+  LoweredGraph lowered_;
+  Graph& graph_ = lowered_.module_graph.graph;
+  Namespace names_;  // of the program, which has none for some nodes, and may use one twice
   std::unordered_map<std::uint32_t, Argument> operands_;  // by node
   // Nodes that are a container which another node gave: list += list.  By node; values are nodes.
   std::unordered_map<std::uint32_t, std::uint32_t> containers_;
-  std::unordered_set<std::uint32_t> refused_;  // nodes without an operand, whose users are skipped
-  std::unordered_map<std::uint32_t, std::size_t> makers_;         // operations, by the value that emit() gave
-  std::unordered_map<std::uint32_t, std::size_t> single_makers_;  // operations, by their only result
-  std::unordered_map<std::uint32_t, Argument> numbers_;           // elements of tensors
-  std::unordered_set<std::uint32_t> written_;                     // tensors that the run may write
-  std::unordered_set<std::size_t> may_go_;  // indices of operations that go if they are not used
+  std::unordered_set<std::uint32_t> refused_;            // nodes without an operand, whose users are skipped
+  std::unordered_map<std::uint32_t, Argument> numbers_;  // elements of tensors
+  std::unordered_set<std::uint32_t> written_;            // tensors that the run may write
+  std::unordered_set<std::uint32_t> may_go_;             // operations that go if they are not used
   std::unordered_map<std::uint32_t, Quantization> quantized_;  // by value
   std::optional<Quantization> given_;  // the quantization of quantized results during call_on_integers()
 };

@@ -85,9 +85,10 @@ class GuardCode {
       return false;
     const std::string name = guard.parts()[0].text();
     const WrittenProgram& program = lowered_.program;
-    for (std::size_t i = 0; i < program.graph.inputs.size(); ++i) {
-      if (checked_at(program.signature.inputs, i, "inputs in the signature").name == name &&
-          program.graph.inputs[i].constant)
+    std::size_t i = 0;
+    for (const NodeId input : program.graph.view().inputs()) {
+      if (checked_at(program.signature.inputs, i++, "inputs in the signature").name == name &&
+          !program.graph.view().node(input).args.empty())
         return guard.name() == "==";
     }
     // An input that was left at its default is not an input of the program.

@@ -20,57 +20,57 @@ class InputMutations {
       : program_(program), refusals_(refusals) {}
 
   void run() {
-    ProgramGraph& graph = program_.graph;
+    Graph& graph = program_.graph.module_graph.graph;
+    const ProgramView view = program_.graph.view();
     program_.is_functional = true;
-    std::unordered_map<std::uint32_t, const GraphSignature::Entry*> inputs;
-    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-      if (graph.inputs[i].value.valid())
-        inputs.emplace(graph.inputs[i].value.index,
-                       &checked_at(program_.signature.inputs, i, "inputs in the signature"));
-    }
+    Inputs inputs;
+    std::size_t number = 0;
+    for (const NodeId input : view.inputs())
+      inputs.emplace(input.index,
+                     &checked_at(program_.signature.inputs, number++, "inputs in the signature"));
     std::unordered_set<std::uint32_t> read;  // values that a later operation or the output reads
-    for (const Argument& output : graph.outputs)
+    std::vector<Argument> results = view.outputs();
+    for (const Argument& output : results)
       for_each_reference(output, [&](NodeId id) { read.insert(id.index); });
     std::vector<Argument> changed;
     std::vector<GraphSignature::Entry> entries;
-    std::vector<Operation> kept;
-    for (Operation& operation : std::views::reverse(graph.operations)) {
+    const std::vector<NodeId> operations = view.operations();
+    for (const NodeId id : std::views::reverse(operations)) {
+      const Node& operation = graph.node(id);
       if (auto entry = mutation_of(operation, inputs, read)) {
         changed.push_back(operation.args[1]);
         entries.push_back(std::move(*entry));
-        read.insert(operation.args[1].get_if<NodeId>()->index);
-        graph.values[operation.outputs.front().value.index].name.clear();
+        read.insert(value_of(operation.args[1]).index);
+        graph.erase(id);
         continue;
       }
-      refuse_writes(operation);
-      for_each_input(operation, [&](NodeId id) { read.insert(id.index); });
-      kept.push_back(std::move(operation));
+      refuse_writes(view, id);
+      for_each_input(operation, [&](NodeId input) { read.insert(input.index); });
     }
-    std::ranges::reverse(kept);
-    graph.operations = std::move(kept);
     std::ranges::reverse(changed);
     std::ranges::reverse(entries);
-    graph.outputs.insert(graph.outputs.begin(), changed.begin(), changed.end());
+    results.insert(results.begin(), changed.begin(), changed.end());
+    graph.set_args(graph.last(), {Argument::Tuple{std::move(results)}}, {});
     auto& outputs = program_.signature.outputs;
     outputs.insert(outputs.begin(), entries.begin(), entries.end());
   }
 
  private:
+  using Inputs = std::unordered_map<std::uint32_t, const GraphSignature::Entry*>;
+
   // Returns the signature entry of the mutation if the operation is aten.copy_(input, value) and the value is
   // that of the input from then on.
-  std::optional<GraphSignature::Entry> mutation_of(
-      const Operation& operation,
-      const std::unordered_map<std::uint32_t, const GraphSignature::Entry*>& inputs,
-      const std::unordered_set<std::uint32_t>& read) const {
+  std::optional<GraphSignature::Entry> mutation_of(const Node& operation, const Inputs& inputs,
+                                                   const std::unordered_set<std::uint32_t>& read) const {
     if (operation.target != "aten.copy_.default" || operation.args.size() < 2) return std::nullopt;
     const auto* to = operation.args[0].get_if<NodeId>();
     const auto* value = operation.args[1].get_if<NodeId>();
     const auto input = to == nullptr ? inputs.end() : inputs.find(to->index);
     if (input == inputs.end() || value == nullptr || inputs.contains(value->index) ||
-        read.contains(to->index) || read.contains(operation.outputs.front().value.index))
+        read.contains(to->index) || read.contains(operation.id.index))
       return std::nullopt;
-    const auto& values = program_.graph.values;
-    const Meta &before = values[to->index].meta, &after = values[value->index].meta;
+    const ProgramView view = program_.graph.view();
+    const Meta &before = view.meta(*to), &after = view.meta(*value);
     if (before.shape != after.shape || before.dtype != after.dtype) return std::nullopt;
     GraphSignature::Entry entry;
     switch (input->second->role) {
@@ -88,15 +88,16 @@ class InputMutations {
     return entry;
   }
 
-  void refuse_writes(const Operation& operation) {
-    const auto schema = program_.schema_of(operation.target);
+  void refuse_writes(const ProgramView& graph, NodeId operation) {
+    const std::string& target = *graph.node(operation).target;
+    const auto schema = program_.schema_of(target, graph.facts(operation).op);
     if (schema && std::ranges::any_of(schema->arguments, &SchemaArgument::is_written))
-      refusals_.push_back({.what = operation.target.text(),
+      refusals_.push_back({.what = target,
                            .why = "it writes to an argument, and no pass could remove the write",
                            .help = "--dialect training"});
-    for (const ProgramSubgraph& subgraph : operation.subgraphs) {
-      for (const Operation& inner : subgraph.graph.operations) refuse_writes(inner);
-    }
+    graph.for_each_subgraph(operation, [&](const std::string&, const ProgramView& body) {
+      for (const NodeId inner : body.operations()) refuse_writes(body, inner);
+    });
   }
 
   WrittenProgram& program_;

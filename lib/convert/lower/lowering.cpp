@@ -113,13 +113,13 @@ class Lowering {
     body_.lower_all();
     lower_output();
     finish_inputs();
-    add_strides(result_.program.graph);
+    add_strides(result_.program.graph.module_graph, result_.program.graph.table);
     if (options_.functional) turn_writes_into_mutations(result_.program, result_.refusals);
     name_symbols(result_, source_, options_);
     lower_guards(result_, source_, state_.assumed);
     note_quantized();
     note_overlaps();
-    note_fixed_arguments(result_.program.graph);
+    note_fixed_arguments(result_.program.graph.view());
     result_.program.stacks = stacks_.take_result();
     for (const ModuleRecord& module : collection_.modules) {
       if (!module.path.empty()) result_.program.modules.push_back(module.path);
@@ -170,14 +170,14 @@ class Lowering {
 
   struct Input {
     GraphSignature::Entry entry;
-    NodeId value;
-    std::optional<Argument> constant;
+    NodeId value;  // invalid if it is fixed
+    Argument constant;
   };
 
   void add_user_input(std::string_view name, NodeId value) {
     GraphSignature::Entry entry;
     entry.name = name;
-    users_.push_back({std::move(entry), value, std::nullopt});
+    users_.push_back({std::move(entry), value, {}});
   }
 
   // Makes inputs of a value that is fixed, one for each leaf, as torch.export flattens containers.
@@ -229,14 +229,14 @@ class Lowering {
     }
     if (meta.type == "NoneType") return constant_input(name, Argument::None{});
     if (meta.shape && meta.dtype && !is_quantized(*meta.dtype)) {
-      const NodeId value = body_.add_value(name, meta);
-      add_user_input(body_.value(value).name, value);
+      const NodeId value = body_.add_input(name, meta);
+      add_user_input(body_.view().value_name(value), value);
       return value;
     }
     if (meta.value && meta.value->size() != nullptr) {
       if (const auto number = meta.value->number()) return constant_input(name, *number);
-      const NodeId value = body_.add_value(name, meta);
-      add_user_input(body_.value(value).name, value);
+      const NodeId value = body_.add_input(name, meta);
+      add_user_input(body_.view().value_name(value), value);
       return value;
     }
     return std::nullopt;
@@ -706,11 +706,11 @@ class Lowering {
     entry.role = SignatureRole::kBuffer;
     entry.target = name;
     entry.persistent = false;
-    const NodeId value = body_.add_value("b_" + name_of_path(name), tensor_meta(constant));
-    entry.name = body_.value(value).name;
+    const NodeId value = body_.add_input("b_" + name_of_path(name), tensor_meta(constant));
+    entry.name = body_.view().value_name(value);
     if (!constant.record.empty()) body_.set_strides(value, constant.stride);
     result_.program.constants.push_back(written(name, constant));
-    buffers_.push_back({std::move(entry), value, std::nullopt});
+    buffers_.push_back({std::move(entry), value, {}});
     written_.emplace(name, value);
     return value;
   }
@@ -744,9 +744,9 @@ class Lowering {
     entry.role = SignatureRole::kBuffer;
     entry.target = name;
     entry.persistent = true;
-    const NodeId value = body_.add_value("b_" + name_of_path(name), tensor_meta(tensor));
-    entry.name = body_.value(value).name;
-    buffers_.push_back({std::move(entry), value, std::nullopt});
+    const NodeId value = body_.add_input("b_" + name_of_path(name), tensor_meta(tensor));
+    entry.name = body_.view().value_name(value);
+    buffers_.push_back({std::move(entry), value, {}});
     if (!tensor.record.empty()) body_.set_strides(value, tensor.stride);
     result_.program.weights.push_back(written(name, tensor));
     return value;
@@ -802,11 +802,11 @@ class Lowering {
     entry.target = parameter.name;
     entry.persistent = persistent;
     const NodeId value =
-        body_.add_value((is_parameter ? "p_" : "b_") + name_of_path(parameter.name), tensor_meta(parameter));
-    entry.name = body_.value(value).name;
+        body_.add_input((is_parameter ? "p_" : "b_") + name_of_path(parameter.name), tensor_meta(parameter));
+    entry.name = body_.view().value_name(value);
     const bool is_trained = is_parameter && parameter.requires_grad && may_have_gradient(parameter.dtype);
     if (is_trained) state_.trained.insert(value.index);
-    (is_parameter ? parameters_ : buffers_).push_back({std::move(entry), value, std::nullopt});
+    (is_parameter ? parameters_ : buffers_).push_back({std::move(entry), value, {}});
     body_.set_strides(value, parameter.stride);
     auto& tensors = persistent ? result_.program.weights : result_.program.constants;
     tensors.push_back({parameter.name,
@@ -846,17 +846,16 @@ class Lowering {
   NodeId lift(const Constant& constant, std::string_view name) {
     GraphSignature::Entry entry;
     entry.role = SignatureRole::kConstantTensor;
-    const NodeId value = body_.add_value("c_" + std::string(name), tensor_meta(constant));
-    entry.name = body_.value(value).name;
+    const NodeId value = body_.add_input("c_" + std::string(name), tensor_meta(constant));
+    entry.name = body_.view().value_name(value);
     entry.target = entry.name.substr(2);
     if (!constant.record.empty()) body_.set_strides(value, constant.stride);
     result_.program.constants.push_back(written(*entry.target, constant));
-    constants_.push_back({std::move(entry), value, std::nullopt});
+    constants_.push_back({std::move(entry), value, {}});
     return value;
   }
 
   void finish_inputs() {
-    ProgramGraph& graph = result_.program.graph;
     // Parameters and buffers are in the order of registration, as in torch.export.
     std::unordered_map<std::string_view, std::size_t> places;
     for (std::size_t i = 0; i < collection_.parameters.size(); ++i)
@@ -871,9 +870,17 @@ class Lowering {
     std::ranges::stable_sort(buffers_, {}, place_of);
     std::ranges::stable_sort(result_.program.weights, {},
                              [&](const WrittenTensor& tensor) { return place_of_name(tensor.name); });
+    Graph& graph = result_.program.graph.module_graph.graph;
+    const NodeId first = first_behind_inputs(graph);
     for (std::vector<Input>* inputs : {&parameters_, &buffers_, &constants_, &users_}) {
       for (Input& input : *inputs) {
-        graph.inputs.push_back({input.value, std::move(input.constant)});
+        if (!input.value.valid()) {
+          Graph::NodeSpec spec;
+          spec.name_hint = input.entry.name;
+          spec.args.push_back(std::move(input.constant));
+          input.value = graph.append(std::move(spec));
+        }
+        graph.move_before(first, input.value);
         result_.program.signature.inputs.push_back(std::move(input.entry));
       }
     }
@@ -1008,17 +1015,17 @@ class Lowering {
     }
   }
 
-  static bool calls_quantized(const ProgramGraph& graph) {
-    return std::ranges::any_of(graph.operations, [](const Operation& operation) {
-      return operation.target.text().starts_with("quantized_decomposed.") ||
-             std::ranges::any_of(operation.subgraphs, [](const ProgramSubgraph& subgraph) {
-               return calls_quantized(subgraph.graph);
-             });
-    });
+  static bool calls_quantized(const ModuleGraph& graph) {
+    return std::ranges::any_of(graph.graph.order(),
+                               [&](NodeId id) {
+                                 return graph.graph.node(id).target->starts_with("quantized_decomposed.");
+                               }) ||
+           std::ranges::any_of(graph.subgraphs,
+                               [](const Subgraph& body) { return calls_quantized(body.graph); });
   }
 
   void note_quantized() {
-    if (!collection_.model.is_torchscript() || !calls_quantized(result_.program.graph)) return;
+    if (!collection_.model.is_torchscript() || !calls_quantized(result_.program.graph.module_graph)) return;
     result_.notes.emplace_back(
         "quantized tensors become tensors of integers, and results equal those of torch.jit.load within one step "
         "of their scale; import torch.ao.quantization.fx._decomposed before torch.export.load, which needs its "
@@ -1027,10 +1034,12 @@ class Lowering {
 
   // Notes operators that take an open number where their schema has a plain int or float: torch.export
   // decomposes these for the example value alone, without a warning.
-  void note_fixed_arguments(const ProgramGraph& graph) {
-    for (const Operation& operation : graph.operations) {
-      for (const ProgramSubgraph& subgraph : operation.subgraphs) note_fixed_arguments(subgraph.graph);
-      const Operator* op = operation.target.find_operator();
+  void note_fixed_arguments(const ProgramView& graph) {
+    for (const NodeId id : graph.operations()) {
+      graph.for_each_subgraph(
+          id, [&](const std::string&, const ProgramView& body) { note_fixed_arguments(body); });
+      const Node& operation = graph.node(id);
+      const Operator* op = graph.facts(id).op;
       if (op == nullptr) continue;
       const Schema schema = op->schema();
       const auto look = [&](const SchemaArgument& argument, const Argument& given) {
@@ -1038,10 +1047,10 @@ class Lowering {
         const SchemaType& element = type.is_list() ? type.parts[0].required() : type;
         if (element.name != "int" && element.name != "float") return;
         bool varies = false;
-        for_each_reference(given, [&](NodeId id) { varies = varies || graph.values[id.index].meta.value; });
-        if (varies && noted_.insert(operation.target.text() + argument.name).second)
+        for_each_reference(given, [&](NodeId value) { varies = varies || graph.meta(value).value; });
+        if (varies && noted_.insert(*operation.target + argument.name).second)
           result_.notes.push_back(
-              argument.name + " of " + operation.target.text() +
+              argument.name + " of " + *operation.target +
               " depends on sizes or data: run_decompositions and compilers use its value for the "
               "example inputs in every call");
       };

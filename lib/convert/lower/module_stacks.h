@@ -9,7 +9,7 @@
 
 #include "graph/analysis/call_order.h"
 #include "graph/graph_collection.h"
-#include "trace/modules/program_graph.h"
+#include "graph/program_view.h"
 
 namespace fxtrace {
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/program_operations.h"
 #include "graph/analysis/input_sizes.h"
 #include "support/error.h"
 #include "support/text/shell_word.h"
@@ -39,14 +40,14 @@ class SymbolNames {
         });
       };
     };
-    for (const auto& input : program.graph.inputs) {
-      if (!input.value.valid()) continue;
-      const Meta& meta = value_at(program.graph, input.value).meta;
+    const ProgramView graph = program.graph.view();
+    for (const NodeId input : graph.inputs()) {
+      const Meta& meta = graph.meta(input);
       if (meta.shape) std::ranges::for_each(*meta.shape, add(of_inputs));
       if (meta.value) add(of_inputs)(*meta.value);
     }
-    for_each_expression(program.graph, add(of_data));
-    for_each_expression(program.graph, [&](const Expression& value) {
+    for_each_expression(graph, add(of_data));
+    for_each_expression(graph, [&](const Expression& value) {
       if (!value.number() && !srepr(value, [](const std::string& name) { return name; }))
         lowered_.refusals.push_back({.what = value.text(), .why = "a program cannot express this size"});
     });
@@ -67,7 +68,7 @@ class SymbolNames {
     }
     choose_hints();
     std::set<std::string> in_sizes;
-    for_each_size(program.graph, [&](const SymInt& size) {
+    for_each_size(graph, [&](const SymInt& size) {
       for (const std::string& symbol : size.symbols()) in_sizes.insert(symbol);
     });
     for (const std::string& symbol : of_data) {
@@ -78,7 +79,7 @@ class SymbolNames {
       program.symbols.emplace(
           symbol, WrittenSymbol{name(symbol, 'u'), is_told ? known.range(symbol) : Range{}, std::nullopt});
     }
-    for_each_expression(program.graph, [&](const Expression& value) {
+    for_each_expression(graph, [&](const Expression& value) {
       if (value.kind() == Expression::Kind::kVerbatim && is_float_of_data(value.text()))
         program.symbols.emplace(value.text(), WrittenSymbol{value.text(), Range{}, std::nullopt});
     });
@@ -90,30 +91,32 @@ class SymbolNames {
 
  private:
   template <class F>
-  static void for_each_expression(const ProgramGraph& graph, F&& f) {
-    for (const ProgramValue& value : graph.values) {
-      if (value.name.empty()) continue;
-      if (value.meta.shape) {
-        for (const Expression& size : *value.meta.shape) f(size);
-      }
-      if (value.meta.value) f(*value.meta.value);
-    }
-    for (const Operation& operation : graph.operations) {
-      for (const ProgramSubgraph& subgraph : operation.subgraphs) for_each_expression(subgraph.graph, f);
+  static void for_each_meta(const ProgramView& graph, const F& f) {
+    for_each_made_value(graph, [&](NodeId value) { f(graph.meta(value)); });
+    for (const NodeId operation : graph.operations()) {
+      graph.for_each_subgraph(operation,
+                              [&](const std::string&, const ProgramView& body) { for_each_meta(body, f); });
     }
   }
 
   template <class F>
-  static void for_each_size(const ProgramGraph& graph, F&& f) {
-    for (const ProgramValue& value : graph.values) {
-      if (value.name.empty() || !value.meta.shape) continue;
-      for (const Expression& size : *value.meta.shape) {
+  static void for_each_expression(const ProgramView& graph, F&& f) {
+    for_each_meta(graph, [&](const Meta& meta) {
+      if (meta.shape) {
+        for (const Expression& size : *meta.shape) f(size);
+      }
+      if (meta.value) f(*meta.value);
+    });
+  }
+
+  template <class F>
+  static void for_each_size(const ProgramView& graph, F&& f) {
+    for_each_meta(graph, [&](const Meta& meta) {
+      if (!meta.shape) return;
+      for (const Expression& size : *meta.shape) {
         if (size.size() != nullptr) f(*size.size());
       }
-    }
-    for (const Operation& operation : graph.operations) {
-      for (const ProgramSubgraph& subgraph : operation.subgraphs) for_each_size(subgraph.graph, f);
-    }
+    });
   }
 
   static bool is_name_of_torch(const std::string& name) {
@@ -150,35 +153,35 @@ class SymbolNames {
   }
 
   // Adds the divisor of a division of numbers, or what it is the float of.
-  static void add_divisor(const ProgramGraph& graph, const Operation& operation, Questions& asked) {
-    const std::string& target = operation.target.text();
+  static void add_divisor(const ProgramView& graph, const Node& operation, Questions& asked) {
+    const std::string& target = *operation.target;
     if (target != "operator.truediv" && target != "operator.floordiv" && target != "operator.mod") return;
     const auto* id = operation.args.size() == 2 ? operation.args[1].get_if<NodeId>() : nullptr;
-    if (id == nullptr || !graph.values[id->index].meta.value) return;
-    const Expression* divisor = &*graph.values[id->index].meta.value;
+    if (id == nullptr || !graph.meta(*id).value) return;
+    const Expression* divisor = &*graph.meta(*id).value;
     if (divisor->kind() == Expression::Kind::kCall && divisor->parts().size() == 2)
       divisor = &divisor->parts()[1];
     if (const SymInt* size = divisor->size()) asked.divisors.emplace(size->text(), *size);
   }
 
-  static void add_questions(const ProgramGraph& graph, Questions& asked) {
+  static void add_questions(const ProgramView& graph, Questions& asked) {
     const auto add_operand = [&](const Argument& operand) {
       for_each_value(operand, [&](const Argument& part) {
         if (const auto* number = part.get_if<std::int64_t>()) asked.numbers.insert(*number);
       });
     };
-    for (const Operation& operation : graph.operations) {
-      std::ranges::for_each(operation.args, add_operand);
-      for (const auto& [name, operand] : operation.kwargs) add_operand(operand);
-      for (const ProgramSubgraph& subgraph : operation.subgraphs) add_questions(subgraph.graph, asked);
+    for (const NodeId id : graph.operations()) {
+      const Node& operation = graph.node(id);
+      for_each_argument(operation, add_operand);
+      graph.for_each_subgraph(
+          id, [&](const std::string&, const ProgramView& body) { add_questions(body, asked); });
       add_divisor(graph, operation, asked);
-      const std::string_view name = operation.target.aten_name();
+      const std::string_view name = aten_name(operation);
       const auto* from = operation.args.empty() ? nullptr : operation.args[0].get_if<NodeId>();
       if ((name != "reshape" && name != "view" && name != "_unsafe_view" && name != "unflatten") ||
-          from == nullptr || operation.outputs.size() != 1)
+          from == nullptr || !graph.facts(id).gives_value)
         continue;
-      const auto& before = graph.values[from->index].meta.shape;
-      const auto& after = graph.values[operation.outputs[0].value.index].meta.shape;
+      const auto &before = graph.meta(*from).shape, &after = operation.meta->shape;
       try {
         if (before && after && count_of(*before) != count_of(*after))
           asked.reshapes.emplace_back(count_of(*before), count_of(*after));
@@ -189,7 +192,8 @@ class SymbolNames {
 
   Questions questions() const {
     Questions asked;
-    for_each_expression(lowered_.program.graph, [&](const Expression& value) {
+    const ProgramView graph = lowered_.program.graph.view();
+    for_each_expression(graph, [&](const Expression& value) {
       value.map_sizes([&](const SymInt& size) {
         if (const auto number = size.number())
           asked.numbers.insert(*number);
@@ -198,10 +202,10 @@ class SymbolNames {
         return size;
       });
     });
-    for_each_size(lowered_.program.graph, [&](const SymInt& size) {
+    for_each_size(graph, [&](const SymInt& size) {
       if (!size.is_number()) asked.sizes.insert(asked.values.extract(size.text()));
     });
-    add_questions(lowered_.program.graph, asked);
+    add_questions(graph, asked);
     const InputSizes sizes(source_.graph);
     for (const Guard& guard : source_.guards) {
       const Expression over = sizes.over_dimensions(guard.expr);

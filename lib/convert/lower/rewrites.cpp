@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/program_operations.h"
 #include "graph/analysis/fold_numbers.h"
 #include "operators/names/name_rows.h"
 #include "opinfo/python_spelling.h"
@@ -347,7 +348,7 @@ Result arithmetic(const LoweredCall& call, Body& body) {
     return {};
   }
   const Argument result = calculate(call, body, target, call.args, true);
-  if (const auto* id = result.get_if<NodeId>(); id != nullptr && !body.value(*id).meta.value) {
+  if (const auto* id = result.get_if<NodeId>(); id != nullptr && !body.view().meta(*id).value) {
     body.refuse(call.node, "its result is not an expression of sizes");
     return {};
   }
@@ -431,7 +432,8 @@ Result power(const LoweredCall& call, Body& body) {
 
 // Returns a and b if the number is the quotient a / b of integers.
 std::optional<std::vector<Argument>> find_quotient(const Body& body, const Argument& number) {
-  const Operation* quotient = body.maker(number);
+  const auto* id = number.get_if<NodeId>();
+  const Node* quotient = id == nullptr ? nullptr : &body.view().node(*id);
   const bool is_quotient = quotient != nullptr && quotient->target == "operator.truediv" &&
                            std::ranges::all_of(quotient->args, [&](const Argument& part) {
                              return body.meta_of(part).kind() == ValueKind::kInt;
@@ -493,11 +495,11 @@ Result integer_of(const LoweredCall& call, Body& body, const Argument& given, in
   const Meta meta = body.meta_of(given);
   if (meta.kind() == ValueKind::kInt) return given;
   if (const Argument* known = body.find_number(given)) return *known;
-  const Operation* made = body.lasting_maker(given);
+  const Node* made = body.lasting_maker(given);
   if (made == nullptr || depth > kMostSteps || meta.dtype != ScalarType::kInt64 || !meta.shape ||
       !meta.shape->empty() || made->args.empty())
     return {};
-  const std::string_view name = made->target.aten_name();
+  const std::string_view name = aten_name(*made);
   if (name == "scalar_tensor" || name == "clone" || name == "detach" || name == "_to_copy" || name == "to" ||
       name == "lift_fresh_copy")
     return integer_of(call, body, Argument(made->args[0]), depth + 1);
@@ -533,7 +535,7 @@ Argument integer_element(const LoweredCall& call, Body& body, const Argument& te
 Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
   Argument tensor = call.argument(0);
   const Meta meta = body.meta_of(tensor);
-  if (const Operation* made = body.lasting_maker(tensor);
+  if (const Node* made = body.lasting_maker(tensor);
       made != nullptr && made->target == "aten.scalar_tensor.default") {
     if (body.meta_of(made->args[0]).kind() == wanted)
       return made->args[0];  // torch.jit.trace made the tensor from a size

@@ -1,5 +1,8 @@
 #include "convert/lower/tree_text.h"
 
+#include <optional>
+
+#include "analysis/program_operations.h"
 #include "support/error.h"
 #include "support/json_emitter.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "exported/program/tree_spec.h"
-#include "trace/modules/program_graph.h"
+#include "graph/argument.h"
 
 namespace fxtrace {
 

@@ -11,8 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/program_operations.h"
+#include "convert/lower/written_program.h"
 #include "operators/names/name_rows.h"
-#include "operators/operators.h"
 #include "opinfo/traits.h"
 #include "symbolic/sym_int.h"
 
@@ -174,18 +175,17 @@ std::optional<Sizes> of_view(const Tensor& tensor, const Sizes& to) {
 
 class Rules {
  public:
-  Rules(const ProgramGraph& graph, const Operation& operation) : graph_(graph), operation_(operation) {}
+  Rules(const ProgramView& graph, NodeId operation) : graph_(graph), operation_(graph.node(operation)) {}
 
   std::optional<Tensor> tensor(const Argument& operand) const {
     const auto* id = operand.get_if<NodeId>();
     return id == nullptr ? std::nullopt : tensor(*id);
   }
   std::optional<Tensor> tensor(NodeId id) const {
-    const ProgramValue& value = graph_.values[id.index];
-    auto sizes = value.meta.sizes();
+    auto sizes = graph_.meta(id).sizes();
     if (!sizes) return std::nullopt;
     Tensor result{*std::move(sizes), {}};
-    for (const Expression& stride : value.strides) {
+    for (const Expression& stride : strides_of(graph_, id)) {
       if (stride.size() == nullptr) return std::nullopt;
       result.strides.push_back(*stride.size());
     }
@@ -204,7 +204,7 @@ class Rules {
     if (const auto* number = given->get_if<std::int64_t>()) return SymInt(*number);
     const auto* id = given->get_if<NodeId>();
     if (id == nullptr) return std::nullopt;
-    const auto& value = graph_.values[id->index].meta.value;
+    const auto& value = graph_.meta(*id).value;
     return !value || value->size() == nullptr ? std::nullopt : std::optional(*value->size());
   }
   std::optional<std::int64_t> number(std::size_t place, std::string_view name = {}) const {
@@ -250,18 +250,19 @@ class Rules {
   std::vector<Tensor> tensors() const {
     std::vector<Tensor> result;
     for_each_input(operation_, [&](NodeId id) {
-      if (graph_.values[id.index].meta.kind() != ValueKind::kTensor) return;
+      if (graph_.meta(id).kind() != ValueKind::kTensor) return;
       if (auto given = tensor(id)) result.push_back(*std::move(given));
     });
     return result;
   }
-  const std::string& target() const { return operation_.target.text(); }
-  const Operation& operation() const { return operation_; }
-  const ProgramGraph& graph() const { return graph_; }
+  const std::string& target() const { return *operation_.target; }
+  const Node& operation() const { return operation_; }
+  // The metadata of the first argument, a tensor.
+  const Meta& first_meta() const { return graph_.meta(*operation_.args[0].get_if<NodeId>()); }
 
  private:
-  const ProgramGraph& graph_;
-  const Operation& operation_;
+  const ProgramView& graph_;
+  const Node& operation_;
 };
 
 using OptionalStrides = std::optional<Sizes>;
@@ -338,7 +339,7 @@ OptionalStrides expanded(const Rules&, const Tensor& base, const Sizes& sizes) {
 
 // Rule of real() and imag(): every other number, where there are two.
 OptionalStrides complex_part(const Rules& rules, const Tensor& base, const Sizes&) {
-  const Dtype dtype = rules.graph().values[rules.operation().args[0].get_if<NodeId>()->index].meta.dtype;
+  const Dtype dtype = rules.first_meta().dtype;
   if (!dtype) return {};
   Sizes strides = base.strides;
   for (SymInt& stride : strides) stride = stride * (is_complex(*dtype) ? 2 : 1);
@@ -438,9 +439,8 @@ OptionalStrides in_format(const Rules& rules, const Tensor&, const Sizes& sizes)
 // Rule of to(), which gives the tensor itself if nothing changes.
 OptionalStrides converted(const Rules& rules, const Tensor& base, const Sizes& sizes) {
   const std::string format = rules.memory_format();
-  const Meta& before = rules.graph().values[rules.operation().args[0].get_if<NodeId>()->index].meta;
-  const Meta& after = rules.graph().values[rules.operation().outputs[0].value.index].meta;
-  if ((format.empty() || format == "preserve_format") && before.dtype == after.dtype) return base.strides;
+  const bool keeps_dtype = rules.first_meta().dtype == rules.operation().meta->dtype;
+  if ((format.empty() || format == "preserve_format") && keeps_dtype) return base.strides;
   return copied(rules, base, sizes);
 }
 
@@ -527,11 +527,11 @@ constexpr StridesRow kStridesRows[] = {
      "quantize_per_tensor dequantize_per_tensor quantize_per_channel dequantize_per_channel", copied},
 };
 
-OptionalStrides laid_out(const ProgramGraph& graph, const Operation& operation,
-                         const std::vector<std::int64_t>& path, const Sizes& sizes) {
+OptionalStrides laid_out(const ProgramView& graph, NodeId operation, const std::vector<std::int64_t>& path,
+                         const Sizes& sizes) {
   static const NameTable<StridesRow> rows(kStridesRows);
   const Rules rules(graph, operation);
-  const std::string& target = operation.target.text();
+  const std::string& target = rules.target();
   const std::string name = target.substr(0, target.rfind('.'));
   const auto base = rules.first();
   constexpr std::string_view kRecurrent[] = {"aten.lstm", "aten.gru", "aten.rnn_tanh", "aten.rnn_relu"};
@@ -542,47 +542,52 @@ OptionalStrides laid_out(const ProgramGraph& graph, const Operation& operation,
   if (name == "aten.cat" || name == "prims.cat") return joined(rules, Tensor(), sizes);
   if (const StridesRow* row = rows.find(name))
     return base ? row->rule(rules, *base, sizes) : OptionalStrides();
-  const Operator* op = operation.target.find_operator();
+  const Operator* op = graph.facts(operation).op;
   if (op != nullptr && has_trait(op, traits::kPointwise)) return pointwise(rules, Tensor(), sizes);
   return {};
 }
 
+// Gives a value of the table the strides of a value with the same shape.
+void copy_strides(const ProgramView& graph, NodeId from, const Meta& meta, NodeId to, ProgramTable& table) {
+  const Meta& before = graph.meta(from);
+  if (before.shape && meta.shape && *before.shape == *meta.shape)
+    table.strides.insert_or_assign(to.index, strides_of(graph, from));
+}
+
 // Gives the inputs of a subgraph of control flow the strides of the operands.
-void pass_on(const ProgramGraph& graph, const Operation& operation, ProgramGraph& inner) {
+void pass_on(const ProgramView& graph, NodeId operation, const ModuleGraph& inner, ProgramTable& table) {
   std::vector<NodeId> given;
-  for (const Argument& operand : operation.args) {
+  for (const Argument& operand : graph.node(operation).args) {
     if (items_of(operand) != nullptr) for_each_reference(operand, [&](NodeId id) { given.push_back(id); });
   }
-  if (given.size() != inner.inputs.size()) return;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    const ProgramValue& from = graph.values[given[i].index];
-    const NodeId input = inner.inputs[i].value;
-    if (!input.valid()) continue;
-    ProgramValue& to = inner.values[input.index];
-    if (from.meta.shape && to.meta.shape && *from.meta.shape == *to.meta.shape) to.strides = from.strides;
-  }
+  const ProgramView body(inner, table);
+  const std::vector<NodeId> inputs = body.inputs();
+  if (given.size() != inputs.size()) return;
+  for (std::size_t i = 0; i < given.size(); ++i)
+    copy_strides(graph, given[i], body.meta(inputs[i]), inputs[i], table);
 }
 
 }  // namespace
 
-void add_strides(ProgramGraph& graph) {
-  for (Operation& operation : graph.operations) {
-    for (ProgramSubgraph& inner : operation.subgraphs) {
-      pass_on(graph, operation, inner.graph);
-      add_strides(inner.graph);
-    }
-    for (const auto& [value, path] : operation.outputs) {
-      if (!value.valid()) continue;
-      const auto own = Rules(graph, operation).tensor(value);
+void add_strides(const ModuleGraph& graph, ProgramTable& table) {
+  const ProgramView view(graph, table);
+  for (const NodeId operation : view.operations()) {
+    for_each_of<Argument::GraphRef>(view.node(operation), [&](const Argument::GraphRef& body) {
+      const ModuleGraph* inner = graph.subgraphs.find_graph(body.name);
+      if (inner == nullptr) return;
+      ProgramTable& own = table.subgraphs.at(body.name);
+      pass_on(view, operation, *inner, own);
+      add_strides(*inner, own);
+    });
+    for (const auto& [value, path] : view.results(operation)) {
+      const auto own = Rules(view, operation).tensor(value);
       if (!own) continue;
-      if (const auto found = laid_out(graph, operation, path, own->sizes);
+      if (const auto found = laid_out(view, operation, path, own->sizes);
           found && found->size() == own->sizes.size())
-        graph.values[value.index].strides.assign(found->begin(), found->end());
+        table.strides[value.index].assign(found->begin(), found->end());
     }
-    for_each_handed_on(operation, [&](NodeId result, NodeId argument) {
-      const ProgramValue& from = graph.values[argument.index];
-      ProgramValue& to = graph.values[result.index];
-      if (from.meta.shape && to.meta.shape && *from.meta.shape == *to.meta.shape) to.strides = from.strides;
+    for_each_handed_on(view, operation, [&](NodeId result, NodeId argument) {
+      copy_strides(view, argument, view.meta(result), result, table);
     });
   }
 }

@@ -29,11 +29,11 @@
 // A relu of the transpose would have its strides: TensorIterator keeps those of a dense operand.
 #pragma once
 
-#include "trace/modules/program_graph.h"
+#include "graph/program_view.h"
 
 namespace fxtrace {
 
-// Sets the strides of the results of all operations, subgraphs included.
-void add_strides(ProgramGraph& graph);
+// Sets the strides of the results of all operations, subgraphs included, in the table of the graph.
+void add_strides(const ModuleGraph& graph, ProgramTable& table);
 
 }  // namespace fxtrace

@@ -12,10 +12,22 @@ Error too_few(std::string_view name, std::size_t count, std::size_t index) {
                      ", but asks for number " + std::to_string(index));
 }
 
-const ProgramValue& value_at(const ProgramGraph& graph, const Argument& operand) {
+NodeId value_of(const Argument& operand) {
   const auto* id = operand.get_if<NodeId>();
   if (id == nullptr) throw input_error("the program has a plain value where a value of its graph is needed");
-  return checked_at(graph.values, id->index, "values");
+  return *id;
+}
+
+NodeId first_behind_inputs(const Graph& graph) {
+  NodeId id = graph.first();
+  while (id.valid() && graph.node(id).op == Opcode::kPlaceholder) id = graph.next(id);
+  return id;
+}
+
+const std::vector<Meta::Dim>& strides_of(const ProgramView& graph, NodeId value) {
+  static const std::vector<Meta::Dim> none;
+  const auto found = graph.table().strides.find(value.index);
+  return found == graph.table().strides.end() ? none : found->second;
 }
 
 std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape) {
@@ -44,10 +56,9 @@ std::int64_t WrittenTensor::span() const {
   return result;
 }
 
-std::optional<Schema> WrittenProgram::schema_of(const Target& target) const {
-  if (const auto own = schemas.find(target.text()); own != schemas.end()) return own->second;
-  const Operator* known = target.find_operator();
-  return known == nullptr ? std::nullopt : std::optional(known->schema());
+std::optional<Schema> WrittenProgram::schema_of(const std::string& target, const Operator* op) const {
+  if (const auto own = schemas.find(target); own != schemas.end()) return own->second;
+  return op == nullptr ? std::nullopt : std::optional(op->schema());
 }
 
 }  // namespace fxtrace

@@ -14,10 +14,10 @@
 #include "archive/zip_archive.h"
 #include "exported/program/tree_spec.h"
 #include "graph/graph.h"
+#include "graph/program_view.h"
 #include "operators/schema.h"
 #include "support/error.h"
 #include "symbolic/shape_env.h"
-#include "trace/modules/program_graph.h"
 
 namespace fxtrace {
 
@@ -31,10 +31,33 @@ auto& checked_at(Items& items, std::size_t index, std::string_view name) {
   return items[index];
 }
 // Returns the value that the operand is.  Throws Error(kInput) for an operand that is none.
-const ProgramValue& value_at(const ProgramGraph& graph, const Argument& operand);
+NodeId value_of(const Argument& operand);
 
 // Returns the strides of a contiguous tensor.
 std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape);
+
+// A graph of the program, with what only programs say of it.  A fixed input has its value as its argument.
+struct LoweredGraph {
+  ModuleGraph module_graph;
+  ProgramTable table;
+
+  ProgramView view() const { return {module_graph, table}; }
+};
+
+// Returns the first node that is no input.
+NodeId first_behind_inputs(const Graph& graph);
+
+// Calls f(NodeId) for the values of a graph in the order in which they were made, which the file keeps.
+template <class F>
+void for_each_made_value(const ProgramView& graph, F&& f) {
+  for (NodeId id{0}; id.index < graph.graph().id_count(); ++id.index) {
+    const bool is_node = graph.graph().contains(id) && graph.node(id).op != Opcode::kOutput;
+    if (is_node && graph.facts(id).gives_value) f(id);
+  }
+}
+
+// Returns the strides of a tensor; empty for other values.
+const std::vector<Meta::Dim>& strides_of(const ProgramView& graph, NodeId value);
 
 // A tensor of the model, with the place of its bytes.
 struct WrittenTensor {
@@ -60,10 +83,10 @@ struct WrittenSymbol {
 };
 
 struct WrittenProgram {
-  ProgramGraph graph;
+  LoweredGraph graph;
   std::vector<std::string> stacks;          // nn_module_stack, by CallId
   std::vector<std::string> modules = {""};  // paths of all modules, the root first
-  GraphSignature signature;                 // parallel to graph.inputs and graph.outputs
+  GraphSignature signature;                 // parallel to the inputs and outputs of the graph
   TreeSpec in_spec, out_spec;  // in_spec: a tuple of the positional arguments and the keyword arguments
   std::vector<std::string> arguments;  // names of the positional arguments
   std::map<std::string, WrittenSymbol> symbols;
@@ -72,7 +95,9 @@ struct WrittenProgram {
   std::map<std::string, Schema> schemas;  // schemas of operators that fxtrace does not know, by target
   bool is_functional = false;             // no operation writes to its arguments
 
-  std::optional<Schema> schema_of(const Target& target) const;  // nothing if the schema is not known
+  // Returns the schema of an operator, whose row is null if fxtrace does not know it.  Returns nothing if the
+  // schema is not known.
+  std::optional<Schema> schema_of(const std::string& target, const Operator* op) const;
 };
 
 }  // namespace fxtrace

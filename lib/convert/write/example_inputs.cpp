@@ -81,7 +81,8 @@ class Pickle {
 
 class ExampleInputs {
  public:
-  explicit ExampleInputs(const WrittenProgram& program) : program_(program) {
+  explicit ExampleInputs(const WrittenProgram& program)
+      : program_(program), inputs_(program.graph.view().inputs()) {
     for (const auto& [name, symbol] : program.symbols) {
       if (symbol.hint) hints_.emplace(name, *symbol.hint);
     }
@@ -128,9 +129,9 @@ class ExampleInputs {
   void leaf() {
     const auto& entries = program_.signature.inputs;
     while (checked_at(entries, next_, "inputs in the signature").role != SignatureRole::kUserInput) ++next_;
-    const auto& input = checked_at(program_.graph.inputs, next_++, "inputs");
-    if (input.constant) return plain(*input.constant);
-    const Meta& meta = value_at(program_.graph, input.value).meta;
+    const Node& input = program_.graph.view().node(checked_at(inputs_, next_++, "inputs"));
+    if (!input.args.empty()) return plain(input.args.front());
+    const Meta& meta = *input.meta;
     if (meta.kind() == ValueKind::kTensor)
       tensor(meta);
     else
@@ -183,6 +184,7 @@ class ExampleInputs {
   }
 
   const WrittenProgram& program_;
+  std::vector<NodeId> inputs_;
   std::map<std::string, std::int64_t> hints_;
   Pickle pickle_;
   std::vector<std::string> storages_;

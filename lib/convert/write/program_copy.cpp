@@ -26,8 +26,9 @@ ProgramRecords copy_program(const ExportedProgram& program, bool example_inputs,
     std::string device;
   };
   std::unordered_map<std::string, Lifted> lifted;  // by qualified name
-  const ProgramGraph& graph = program.graph();
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+  const ProgramView graph = program.graph();
+  const std::vector<NodeId> inputs = graph.inputs();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
     const GraphSignature::Entry& entry = checked_at(program.signature().inputs, i, "inputs in the signature");
     if (!entry.target) continue;
     if (entry.role == SignatureRole::kCustomObject)
@@ -35,7 +36,7 @@ ProgramRecords copy_program(const ExportedProgram& program, bool example_inputs,
     else if (!tensors.contains(*entry.target))
       refuse(*entry.target, "the archive has no tensor of that name");
     const bool is_constant = entry.role == SignatureRole::kConstantTensor || !entry.persistent.value_or(true);
-    lifted[*entry.target] = {is_constant, value_at(graph, graph.inputs[i].value).meta.device_or_cpu().text()};
+    lifted[*entry.target] = {is_constant, graph.meta(inputs[i]).device_or_cpu().text()};
   }
   std::vector<const std::pair<const std::string, TensorRecord>*> in_order;
   for (const auto& each : tensors) in_order.push_back(&each);

@@ -36,15 +36,16 @@ class ProgramWriter {
     for (const WrittenTensor& weight : program.weights) {
       if (weight.requires_grad) trained.insert(weight.name);
     }
-    for (std::size_t i = 0; i < program.graph.inputs.size(); ++i) {
-      const auto& target = checked_at(program.signature.inputs, i, "inputs in the signature").target;
-      if (target && trained.contains(*target)) trained_.insert(program.graph.inputs[i].value.index);
+    std::size_t i = 0;
+    for (const NodeId input : program.graph.view().inputs()) {
+      const auto& target = checked_at(program.signature.inputs, i++, "inputs in the signature").target;
+      if (target && trained.contains(*target)) trained_.insert(input.index);
     }
   }
 
   void program() {
     json_.key("graph_module").object([&] {
-      json_.key("graph").object([&] { graph(program_.graph); });
+      json_.key("graph").object([&] { graph(program_.graph.view()); });
       json_.key("signature").object([&] { signature(); });
       // Only here does the file name modules without operations.
       json_.key("module_call_graph").list(program_.modules, [&](const std::string& path) {
@@ -141,37 +142,37 @@ class ProgramWriter {
     });
   }
 
-  void tensor(const ProgramValue& value, bool requires_grad) {
-    json_.field("dtype", dtype_number(dtype_name(*value.meta.dtype)));
-    sizes("sizes", *value.meta.shape);
+  void tensor(const Meta& meta, const std::vector<Expression>& strides, bool requires_grad) {
+    json_.field("dtype", dtype_number(dtype_name(*meta.dtype)));
+    sizes("sizes", *meta.shape);
     json_.field("requires_grad", requires_grad);
-    device(value.meta.device_or_cpu().text());
-    sizes("strides", value.strides);
+    device(meta.device_or_cpu().text());
+    sizes("strides", strides);
     json_.key("storage_offset").object([&] { json_.field("as_int", 0); });
     json_.field("layout", kStrided);
   }
 
-  void values(const ProgramGraph& graph) {
+  void values(const ProgramView& graph) {
     const auto table = [&](const char* name, ValueKind kind, auto&& write) {
       json_.key(name).object([&] {
-        for (std::uint32_t i = 0; i < graph.values.size(); ++i) {
-          const ProgramValue& value = graph.values[i];
-          if (value.meta.kind() != kind || value.name.empty()) continue;
-          json_.key(value.name).object([&] { write(value, NodeId{i}); });
-        }
+        for_each_made_value(graph, [&](NodeId id) {
+          const Meta& meta = graph.meta(id);
+          if (meta.kind() == kind) json_.key(graph.value_name(id)).object([&] { write(meta, id); });
+        });
       });
     };
-    table("tensor_values", ValueKind::kTensor, [&](const ProgramValue& value, NodeId id) {
-      tensor(value, &graph == &program_.graph && trained_.contains(id.index));
+    const auto numbers = [&](const char* name, ValueKind kind, const char* kind_of_hint) {
+      table(name, kind, [&](const Meta& meta, NodeId) { expression(*meta.value, kind_of_hint); });
+    };
+    const bool is_root = &graph.module_graph() == &program_.graph.module_graph;
+    table("tensor_values", ValueKind::kTensor, [&](const Meta& meta, NodeId id) {
+      tensor(meta, strides_of(graph, id), is_root && trained_.contains(id.index));
     });
-    table("sym_int_values", ValueKind::kInt,
-          [&](const ProgramValue& value, NodeId) { expression(*value.meta.value, "as_int"); });
-    table("sym_bool_values", ValueKind::kBool,
-          [&](const ProgramValue& value, NodeId) { expression(*value.meta.value, "as_bool"); });
-    json_.field("is_single_tensor_return", graph.single_output);
+    numbers("sym_int_values", ValueKind::kInt, "as_int");
+    numbers("sym_bool_values", ValueKind::kBool, "as_bool");
+    json_.field("is_single_tensor_return", graph.has_single_output());
     json_.key("custom_obj_values").object([] {});
-    table("sym_float_values", ValueKind::kFloat,
-          [&](const ProgramValue& value, NodeId) { expression(*value.meta.value, "as_float"); });
+    numbers("sym_float_values", ValueKind::kFloat, "as_float");
   }
 
   // --- arguments ---
@@ -204,23 +205,22 @@ class ProgramWriter {
     return *found;
   }
 
-  void value(const ProgramValue& value) {
-    json_.object(
-        [&] { json_.field(value.meta.kind() == ValueKind::kTensor ? "name" : "as_name", value.name); });
+  void value(const ProgramView& graph, NodeId value) {
+    const bool is_tensor = graph.meta(value).kind() == ValueKind::kTensor;
+    json_.object([&] { json_.field(is_tensor ? "name" : "as_name", graph.value_name(value)); });
   }
 
-  // `type` is null if no schema is known.
-  void argument(const Argument& argument, const SchemaType* type, const ProgramGraph& graph,
-                const Operation* operation) {
+  // `type` is null if no schema is known, and `operation` if it is no argument of one.
+  void argument(const Argument& argument, const ProgramView& graph, const SchemaType* type = nullptr,
+                const Node* operation = nullptr) {
     const std::string_view wanted = type == nullptr ? std::string_view() : type->required().name;
     json_.object([&] {
       std::visit(
           [&](const auto& given) {
             using T = std::decay_t<decltype(given)>;
             if constexpr (std::is_same_v<T, NodeId>) {
-              const ProgramValue& named = checked_at(graph.values, given.index, "values");
-              json_.key(form_of(named.meta.kind(), false));
-              value(named);
+              json_.key(form_of(graph.meta(given).kind(), false));
+              value(graph, given);
             } else if constexpr (std::is_same_v<T, bool>) {
               json_.field("as_bool", given);
             } else if constexpr (std::is_same_v<T, std::int64_t>) {
@@ -250,12 +250,12 @@ class ProgramWriter {
             } else if constexpr (std::is_same_v<T, Argument::MemoryFormat>) {
               json_.field("as_memory_format", memory_format_number(given.name));
             } else if constexpr (std::is_same_v<T, Argument::GraphRef>) {
-              json_.key("as_graph").object([&] { subgraph(given.name, *operation); });
+              json_.key("as_graph").object([&] { subgraph(given.name, graph); });
             } else if constexpr (std::is_same_v<T, Argument::Function>) {
-              json_.field("as_operator", full_target(Target(given.name)));
+              json_.field("as_operator", full_target(given.name));
             } else if constexpr (std::is_same_v<T, Argument::List> || std::is_same_v<T, Argument::Tuple>) {
               const bool is_operands =
-                  operation != nullptr && operation->target.parts().kind == TargetKind::kHigherOrder;
+                  operation != nullptr && target_parts(*operation).kind == TargetKind::kHigherOrder;
               list(given.items, type == nullptr ? nullptr : &type->required(), graph, is_operands);
             } else {
               json_.field("as_none", true);  // no operator takes any other kind
@@ -272,13 +272,13 @@ class ProgramWriter {
     colon == std::string::npos ? json_.null() : json_.raw(name.substr(colon + 1));
   }
 
-  void list(const std::vector<Argument>& items, const SchemaType* type, const ProgramGraph& graph,
+  void list(const std::vector<Argument>& items, const SchemaType* type, const ProgramView& graph,
             bool is_operands) {
     const SchemaType* element = type != nullptr && type->is_list() ? &type->parts.front() : nullptr;
     const std::string_view wanted = element == nullptr ? std::string_view() : element->required().name;
     const auto kind_of = [&](const Argument& item) {
       const auto* id = item.get_if<NodeId>();
-      return id == nullptr ? ValueKind::kOther : value_at(graph, item).meta.kind();
+      return id == nullptr ? ValueKind::kOther : graph.meta(*id).kind();
     };
     const auto is_any = [&](auto&& holds) { return std::ranges::any_of(items, holds); };
     const bool has_values = is_any([](const Argument& item) { return item.is<NodeId>(); });
@@ -287,7 +287,7 @@ class ProgramWriter {
         json_.object([&] {
           if (item.is<NodeId>()) {
             json_.key("as_tensor");
-            value(value_at(graph, item));
+            value(graph, value_of(item));
           } else {
             json_.field("as_none", true);
           }
@@ -303,7 +303,7 @@ class ProgramWriter {
       return json_.key(form_of(kind, true)).list(items, [&](const Argument& item) {
         if (item.is<NodeId>()) {
           return json_.object([&] {
-            json_.field(kind == ValueKind::kTensor ? "name" : "as_name", value_at(graph, item).name);
+            json_.field(kind == ValueKind::kTensor ? "name" : "as_name", graph.value_name(value_of(item)));
           });
         }
         json_.object([&] {
@@ -334,25 +334,27 @@ class ProgramWriter {
         items, [&](const Argument& item) { json_.integer(item_as<std::int64_t>(item, "integer")); });
   }
 
-  void subgraph(const std::string& name, const Operation& operation) {
-    const auto found = std::ranges::find(operation.subgraphs, name, &ProgramSubgraph::name);
-    if (found == operation.subgraphs.end()) throw input_error("the program has no subgraph " + name);
+  void subgraph(const std::string& name, const ProgramView& around) {
+    const auto found = around.find_subgraph(name);
+    if (!found) throw input_error("the program has no subgraph " + name);
     json_.field("name", name);
-    json_.key("graph").object([&] { graph(found->graph); });
+    json_.key("graph").object([&] { graph(*found); });
   }
 
   // --- operations ---
 
-  static std::string full_target(const Target& target) {
-    if (target.parts().kind == TargetKind::kPython)
-      return (target.parts().space == "operator" ? "_" : "") + target.text();
-    return "torch.ops." + target.text();
+  static std::string full_target(const std::string& target) {
+    const TargetParts parts = parse_target(target);
+    if (parts.kind == TargetKind::kPython) return (parts.space == "operator" ? "_" : "") + target;
+    return "torch.ops." + target;
   }
 
-  void operation(const Operation& operation, const ProgramGraph& graph) {
-    const std::optional<Schema> schema = program_.schema_of(operation.target);
-    const bool is_higher_order = operation.target.parts().kind == TargetKind::kHigherOrder;
-    json_.field("target", full_target(operation.target));
+  void operation(const ProgramView& graph, NodeId id) {
+    const Node& operation = graph.node(id);
+    const ProgramNode& facts = graph.facts(id);
+    const std::optional<Schema> schema = program_.schema_of(*operation.target, facts.op);
+    const bool is_higher_order = target_parts(operation).kind == TargetKind::kHigherOrder;
+    json_.field("target", full_target(*operation.target));
     json_.key("inputs");
     json_.open('[');
     const auto input = [&](const std::string& name, const Argument& given, const SchemaType* type,
@@ -361,7 +363,7 @@ class ProgramWriter {
       json_.object([&] {
         json_.field("name", name);
         json_.key("arg");
-        argument(given, type, graph, &operation);
+        argument(given, graph, type, &operation);
         json_.field("kind", kind);
       });
     };
@@ -380,102 +382,93 @@ class ProgramWriter {
     }
     json_.close(']');
     json_.key("outputs");
-    outputs(operation, graph);
+    const bool gives_list = schema && schema->results.size() == 1 && schema->results.front().is_list();
+    outputs(graph, id, gives_list);
     json_.key("metadata").object([&] {
-      if (!operation.stack_trace.empty()) json_.field("stack_trace", operation.stack_trace.view());
-      json_.field("nn_module_stack", checked_at(program_.stacks, operation.call, "calls of modules"));
+      if (!facts.stack_trace.empty()) json_.field("stack_trace", facts.stack_trace.view());
+      json_.field("nn_module_stack", checked_at(program_.stacks, facts.call, "calls of modules"));
     });
     json_.key("is_hop_single_tensor_return");
-    const bool is_single = operation.outputs.size() == 1 && operation.outputs.front().path.empty();
-    is_higher_order ? json_.boolean(is_single) : json_.null();
-    json_.field("name", operation.name);
+    is_higher_order ? json_.boolean(facts.gives_value) : json_.null();
+    json_.field("name", graph.operation_name(id));
   }
 
-  // Writes the outputs; those whose paths begin with the same position form a list.
-  void outputs(const Operation& operation, const ProgramGraph& graph) {
+  // Writes the outputs.  Those that are items of an item form a list; an item that no node takes is None.
+  void outputs(const ProgramView& graph, NodeId operation, bool gives_list) {
     json_.open('[');
-    const auto& all = operation.outputs;
-    const bool is_one_list = operation.result_is_list;
-    const auto write_list = [&](std::size_t begin, std::size_t end) {
+    const auto write = [&](const Argument& output) {
+      json_.item();
+      argument(output, graph);
+    };
+    const auto write_list = [&](auto begin, auto end) {
       json_.item();
       json_.object([&] {
-        json_.key(form_of(value_at(graph, all[begin].value).meta.kind(), true));
+        json_.key(form_of(graph.meta(begin->value).kind(), true));
         json_.open('[');
-        for (std::size_t i = begin; i < end; ++i) {
+        for (; begin != end; ++begin) {
           json_.item();
-          value(value_at(graph, all[i].value));
+          value(graph, begin->value);
         }
         json_.close(']');
       });
     };
-    if (is_one_list && !all.empty()) {
-      write_list(0, all.size());
+    const std::vector<ProgramResult> all = graph.results(operation);
+    if (graph.facts(operation).gives_value) {
+      write(operation);
+    } else if (gives_list) {
+      if (!all.empty()) write_list(all.begin(), all.end());
     } else {
-      for (std::size_t i = 0; i < all.size();) {
-        std::size_t end = i + 1;
-        if (!all[i].value.valid()) {
-          json_.item();
-          argument(Argument::None{}, nullptr, graph, nullptr);
-        } else if (all[i].path.size() > 1) {
-          while (end < all.size() && all[end].path.front() == all[i].path.front()) ++end;
-          write_list(i, end);
-        } else {
-          json_.item();
-          argument(all[i].value, nullptr, graph, nullptr);
-        }
-        i = end;
+      const auto& items = graph.meta(operation).items;
+      auto at = all.begin();
+      for (std::size_t i = 0; items && i < items->size(); ++i) {
+        const auto end = std::find_if(at, all.end(), [&](const ProgramResult& result) {
+          return result.path.front() != static_cast<std::int64_t>(i);
+        });
+        if (at == end && !(*items)[i].items)
+          write(Argument());
+        else if (at != end)
+          at->path.size() > 1 ? write_list(at, end) : write(at->value);
+        at = end;
       }
     }
     json_.close(']');
   }
 
-  void graph(const ProgramGraph& graph) {
-    json_.key("inputs").list(graph.inputs, [&](const ProgramGraph::Input& input) {
-      if (input.constant)
-        constant(*input.constant, graph);
-      else
-        argument(input.value, nullptr, graph, nullptr);
-    });
-    json_.key("outputs").list(graph.outputs,
-                              [&](const Argument& output) { argument(output, nullptr, graph, nullptr); });
-    json_.key("nodes").list(graph.operations,
-                            [&](const Operation& each) { json_.object([&] { operation(each, graph); }); });
+  void graph(const ProgramView& graph) {
+    json_.key("inputs").list(graph.inputs(), [&](NodeId input) { argument(given(graph, input), graph); });
+    json_.key("outputs").list(graph.outputs(), [&](const Argument& output) { argument(output, graph); });
+    json_.key("nodes").list(graph.operations(),
+                            [&](NodeId each) { json_.object([&] { operation(graph, each); }); });
     values(graph);
   }
 
-  void constant(const Argument& given, const ProgramGraph& graph) {
-    argument(given, nullptr, graph, nullptr);
+  // Returns the value of an input that is fixed, else the input.
+  static Argument given(const ProgramView& graph, NodeId input) {
+    const std::vector<Argument>& fixed = graph.node(input).args;
+    return fixed.empty() ? Argument(input) : fixed.front();
   }
 
   // --- signature ---
 
   void signature() {
-    const ProgramGraph& graph = program_.graph;
-    json_.key("input_specs");
-    json_.open('[');
-    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-      json_.item();
-      json_.object([&] {
-        input_spec(checked_at(program_.signature.inputs, i, "inputs in the signature"), graph.inputs[i]);
-      });
-    }
-    json_.close(']');
-    json_.key("output_specs");
-    json_.open('[');
-    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-      json_.item();
-      json_.object([&] {
-        output_spec(checked_at(program_.signature.outputs, i, "outputs in the signature"), graph.outputs[i]);
-      });
-    }
-    json_.close(']');
+    const ProgramView graph = program_.graph.view();
+    std::size_t i = 0;
+    json_.key("input_specs").list(graph.inputs(), [&](NodeId input) {
+      const auto& entry = checked_at(program_.signature.inputs, i++, "inputs in the signature");
+      json_.object([&] { input_spec(graph, entry, input); });
+    });
+    i = 0;
+    json_.key("output_specs").list(graph.outputs(), [&](const Argument& output) {
+      const auto& entry = checked_at(program_.signature.outputs, i++, "outputs in the signature");
+      json_.object([&] { output_spec(graph, entry, output); });
+    });
   }
 
-  void output_spec(const GraphSignature::Entry& entry, const Argument& output) {
+  void output_spec(const ProgramView& graph, const GraphSignature::Entry& entry, const Argument& output) {
     const auto mutation = [&](const char* role, const char* name) {
       json_.key(role).object([&] {
         json_.key("arg");
-        value(value_at(program_.graph, output));
+        value(graph, value_of(output));
         json_.field(name, *entry.target);
       });
     };
@@ -489,12 +482,12 @@ class ProgramWriter {
       default:
         json_.key("user_output").object([&] {
           json_.key("arg");
-          argument(output, nullptr, program_.graph, nullptr);
+          argument(output, graph);
         });
     }
   }
 
-  void input_spec(const GraphSignature::Entry& entry, const ProgramGraph::Input& input) {
+  void input_spec(const ProgramView& graph, const GraphSignature::Entry& entry, NodeId input) {
     const auto lifted = [&](const char* role, const char* name) {
       json_.key(role).object([&] {
         json_.key("arg").object([&] { json_.field("name", entry.name); });
@@ -512,17 +505,11 @@ class ProgramWriter {
       default:
         break;
     }
-    if (input.constant) {
-      json_.key("constant_input").object([&] {
-        json_.field("name", entry.name);
-        json_.key("value");
-        constant(*input.constant, program_.graph);
-      });
-      return;
-    }
-    json_.key("user_input").object([&] {
-      json_.key("arg");
-      argument(input.value, nullptr, program_.graph, nullptr);
+    const bool is_fixed = !graph.node(input).args.empty();
+    json_.key(is_fixed ? "constant_input" : "user_input").object([&] {
+      if (is_fixed) json_.field("name", entry.name);
+      json_.key(is_fixed ? "value" : "arg");
+      argument(given(graph, input), graph);
     });
   }
 
