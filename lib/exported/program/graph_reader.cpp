@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -380,9 +381,8 @@ class Reading {
   }
 
   // Appends a node for the item at `path` of a result, and nodes for the lists around it that are new.
-  template <class Define>
   NodeId append_item(std::vector<std::int64_t> path, std::map<std::vector<std::int64_t>, NodeId>& lists,
-                     const Define& define_item) {
+                     const std::function<NodeId(Graph::NodeSpec)>& define_item) {
     const std::int64_t index = path.back();
     path.pop_back();
     auto list = lists.find(path);
