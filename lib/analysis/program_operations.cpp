@@ -66,6 +66,13 @@ std::string_view aten_name(const Node& node) {
   return parts.kind == TargetKind::kOperator && parts.space == "aten" ? parts.name : std::string_view();
 }
 
+std::string name_of_node(const ProgramView& graph, NodeId operation) {
+  const std::string& name = graph.operation_name(operation);
+  if (!name.empty()) return name;
+  const std::vector<ProgramResult> results = graph.results(operation);
+  return results.empty() ? *graph.node(operation).target : graph.value_name(results.front().value);
+}
+
 bool is_user_output(SignatureRole role) {
   return role == SignatureRole::kUserOutput || role == SignatureRole::kLossOutput;
 }

@@ -28,6 +28,9 @@ inline std::string input_name(const std::string& name, std::size_t position) {
 // Returns the name of an ATen operator, "add_"; empty for other nodes.
 std::string_view aten_name(const Node& node);
 
+// Returns the program's name of the node.  Older files have none for nodes with several results.
+std::string name_of_node(const ProgramView& graph, NodeId operation);
+
 // Returns whether the role is that of an output of the model's own forward, the loss included.
 bool is_user_output(SignatureRole role);
 // Returns whether the program returns this output to its caller: outputs of forward, and the gradients of a

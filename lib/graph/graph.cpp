@@ -39,6 +39,12 @@ void Graph::check_arguments(const NodeSpec& spec) const {
   });
 }
 
+void Graph::reserve(std::size_t nodes) {
+  nodes_.reserve(nodes);
+  links_.reserve(nodes);
+  place_of_.reserve(nodes);
+}
+
 NodeId Graph::append(NodeSpec spec) { return make(std::move(spec), last_, {}); }
 
 NodeId Graph::insert_before(NodeId position, NodeSpec spec) {

@@ -65,6 +65,7 @@ class Graph {
   bool is_assigned(NodeId id) const;  // whether an assignment refers to the node
 
   // --- structure ---
+  void reserve(std::size_t nodes);  // makes room for so many
   NodeId append(NodeSpec spec);
   NodeId insert_before(NodeId position, NodeSpec spec);
   void set_args(NodeId id, std::vector<Argument> args, Kwargs kwargs);

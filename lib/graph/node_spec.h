@@ -1,5 +1,9 @@
-// Specs for new nodes that resemble existing ones.
+// Specs for new nodes.
 #pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "graph/graph.h"
 
@@ -18,6 +22,16 @@ inline Graph::NodeSpec spec_like(const Node& node) {
           node.name,
           node.model_function,
           node.is_recorded};
+}
+
+inline Graph::NodeSpec spec_of(Opcode op, std::string target, std::vector<Argument> args = {},
+                               Kwargs kwargs = {}) {
+  Graph::NodeSpec spec;
+  spec.op = op;
+  spec.target = std::move(target);
+  spec.args = std::move(args);
+  spec.kwargs = std::move(kwargs);
+  return spec;
 }
 
 }  // namespace fxtrace

@@ -17,7 +17,8 @@ const ProgramNode& ProgramView::facts(NodeId id) const {
 
 bool ProgramView::is_operation(NodeId id) const {
   const Opcode op = node(id).op;
-  return op != Opcode::kPlaceholder && op != Opcode::kGetAttr && op != Opcode::kOutput && !facts(id).is_result;
+  return op != Opcode::kPlaceholder && op != Opcode::kGetAttr && op != Opcode::kOutput &&
+         !facts(id).is_result;
 }
 
 std::vector<NodeId> ProgramView::inputs() const {
@@ -95,6 +96,15 @@ const std::string& ProgramView::value_name(NodeId value) const {
 
 const std::string& ProgramView::operation_name(NodeId operation) const {
   return name_in(table_->operation_names, node(operation));
+}
+
+std::unordered_map<std::string_view, NodeId> ProgramView::values_by_name() const {
+  std::unordered_map<std::string_view, NodeId> values;
+  for (NodeId id = graph().first(); id.valid(); id = graph().next(id)) {
+    const bool is_value = node(id).op != Opcode::kOutput && facts(id).gives_value;
+    if (is_value && !value_name(id).empty()) values.emplace(value_name(id), id);
+  }
+  return values;
 }
 
 const Argument* ProgramView::find_fixed(NodeId value) const {

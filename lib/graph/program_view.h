@@ -1,9 +1,9 @@
-// A graph of an exported program: a ModuleGraph, a table of what only programs say of its nodes, and a view of
-// both.
+// A graph of an exported program: a ModuleGraph, a table of what only programs say of its nodes, and a view
+// of both.
 //
 // Each operation of the program is a call_function node.  Its result is the node itself; where it has several
-// (ProgramNode::gives_value is false), each is an operator.getitem node behind it (ProgramNode::is_result), for
-// which the program has no node of its own, only a name.  Constant objects are get_attr nodes.
+// (ProgramNode::gives_value is false), each is an operator.getitem node behind it (ProgramNode::is_result),
+// for which the program has no node of its own, only a name.  Constant objects are get_attr nodes.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,8 @@ struct ProgramTable {
   std::unordered_map<std::uint32_t, std::string> operation_names, value_names;
   // The only possible value of an integer or boolean, given the dimensions.
   std::unordered_map<std::uint32_t, Argument> fixed;
-  // By result: the argument that it is itself, as for `to` the dtype of the tensor, or dropout with nothing to
-  // drop.
+  // By result: the argument that it is itself, as for `to` the dtype of the tensor, or dropout with nothing
+  // to drop.
   std::unordered_map<std::uint32_t, NodeId> given_back;
   std::unordered_map<std::uint32_t, std::vector<Meta::Dim>> strides;  // of tensors; only where one is written
   std::map<std::string, ProgramTable, std::less<>> subgraphs;         // of ModuleGraph::subgraphs
@@ -56,7 +56,8 @@ struct ProgramTable {
   }
 };
 
-// A value that an operation makes, and the indices that lead to it in the result; empty for the result itself.
+// A value that an operation makes, and the indices that lead to it in the result; empty for the result
+// itself.
 struct ProgramResult {
   NodeId value;
   std::vector<std::int64_t> path;
@@ -93,10 +94,11 @@ class ProgramView {
   }
   // Returns the operation that makes the value; invalid for inputs and objects.
   NodeId maker(NodeId value) const;
-  // Returns the names that the program has for a value and for an operation.  Older files have none for
-  // operations with several results; these have that of their first result.
+  // Returns the names that the program has for a value and for an operation.  An input that it fixes has
+  // none, and in older files an operation with several results.
   const std::string& value_name(NodeId value) const;
   const std::string& operation_name(NodeId operation) const;
+  std::unordered_map<std::string_view, NodeId> values_by_name() const;  // those that have names
   // Returns the only possible value of the integer or boolean; null when it is not known.
   const Argument* find_fixed(NodeId value) const;
 

@@ -12,8 +12,8 @@ BoundExportedProgram::BoundExportedProgram(const ExportedProgram& program, const
     : program_(program), options_(by_own_inputs(options, program)), dimensions_(program.dimensions()) {
   dimensions_.narrow(options_, program.graph(), program.signature());
   if (!dimensions_.are_narrowed()) return;
-  narrowed_ = program.graph();
-  dimensions_.apply(*narrowed_);
+  narrowed_.emplace(program.graph().module_graph(), program.graph().table());
+  dimensions_.apply(narrowed_->first, narrowed_->second);
 }
 
 const CallIndex& BoundExportedProgram::calls() const {
@@ -44,8 +44,9 @@ std::vector<MethodInfo> BoundExportedProgram::methods(ModuleId module) const {
   const auto port = [&](const GraphSignature::Entry& entry, std::string name, const Argument& value) {
     PortInfo info{std::move(name), {}, {}, entry.value};
     if (const auto* id = value.get_if<NodeId>()) {
-      info.meta = graph().values[id->index].meta;
-      if (!info.fixed) info.fixed = graph().values[id->index].fixed;
+      info.meta = graph().meta(*id);
+      if (const Argument* fixed = graph().find_fixed(*id); fixed != nullptr && !info.fixed)
+        info.fixed = *fixed;
     } else if (!info.fixed) {
       info.fixed = constant_argument(value);
     }
@@ -56,12 +57,13 @@ std::vector<MethodInfo> BoundExportedProgram::methods(ModuleId module) const {
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
     const auto& entry = signature.inputs[i];
     if (entry.role == SignatureRole::kUserInput)
-      forward.inputs.push_back(port(entry, entry.name, graph().inputs[i].value));
+      forward.inputs.push_back(port(entry, entry.name, program_.inputs()[i]));
   }
+  const std::vector<Argument> outputs = graph().outputs();
   for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
     const auto& entry = signature.outputs[i];
     if (!is_result(entry.role)) continue;
-    forward.outputs.push_back(port(entry, path_text(entry.path), graph().outputs[i]));
+    forward.outputs.push_back(port(entry, path_text(entry.path), outputs[i]));
   }
   return {std::move(forward)};
 }

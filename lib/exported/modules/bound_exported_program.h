@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "analysis/program_operations.h"
 #include "costs/custom_costs.h"
 #include "exported/modules/call_graph.h"
 #include "exported/program/exported_program.h"
 #include "exported/program/program_dimensions.h"
-#include "trace/modules/program_graph.h"
 #include "trace/options/options.h"
 #include "trace/tracer/program.h"
 
@@ -29,7 +29,9 @@ class BoundExportedProgram : public BoundProgram {
   const ExportedProgram& program() const { return program_; }
   const TraceOptions& options() const { return options_; }
   const CustomCosts& custom_costs() const { return custom_costs_; }
-  const ProgramGraph& graph() const { return narrowed_ ? *narrowed_ : program_.graph(); }
+  ProgramView graph() const {
+    return narrowed_ ? ProgramView(narrowed_->first, narrowed_->second) : program_.graph();
+  }
   const ProgramDimensions& dimensions() const { return dimensions_; }
   const CallIndex& calls() const;
 
@@ -38,7 +40,8 @@ class BoundExportedProgram : public BoundProgram {
   const TraceOptions options_;  // as by_own_inputs() returns them
   const CustomCosts custom_costs_{options_.custom_costs};
   ProgramDimensions dimensions_;
-  std::optional<ProgramGraph> narrowed_;      // absent when the program's own graph is used
+  // Absent when the program's own graph is used.
+  std::optional<std::pair<ModuleGraph, ProgramTable>> narrowed_;
   mutable std::unique_ptr<CallIndex> calls_;  // made on first use
 };
 

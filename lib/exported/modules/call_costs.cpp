@@ -1,6 +1,5 @@
 #include "exported/modules/call_costs.h"
 
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -14,8 +13,8 @@ class OperationSum {
   explicit OperationSum(OperationCosts& all)
       : all_(all), graph_(all.graph_), uses_(all.uses_), log_(dimensions_) {}
 
-  Cost run(const std::vector<std::uint32_t>& operations) {
-    for (const std::uint32_t index : operations) add(graph_.operations[index]);
+  Cost run(const std::vector<NodeId>& operations) {
+    for (const NodeId operation : operations) add(graph_.node(operation));
     return log_.cost();
   }
 
@@ -23,48 +22,49 @@ class OperationSum {
   AbstractValue& known(NodeId value) {
     AbstractValue& known = all_.known_[value.index];
     if (!all_.is_known_[value.index]) {
-      known = known_value(graph_.values[value.index].meta);
+      known = known_value(graph_.meta(value));
       all_.is_known_[value.index] = true;
     }
     return known;
   }
 
-  void add(const Operation& operation) {
-    const TargetParts target = operation.target.parts();
-    const Operator* op = operation.target.find_operator();
-    if (const CustomCosts::Rule* rule = all_.custom_.find_rule(operation.target.text()))
+  void add(const Node& operation) {
+    const TargetParts target = target_parts(operation);
+    const Operator* op = graph_.facts(operation.id).op;
+    if (const CustomCosts::Rule* rule = all_.custom_.find_rule(*operation.target))
       return add_custom(operation, *rule, op == nullptr ? nullptr : &entry_of(*op));
     if (op != nullptr) return add_operator(operation, entry_of(*op));
     if (target.kind == TargetKind::kHigherOrder) return add_runs(operation, target);
-    if (!is_plain_python(target)) log_.add_unknown(operation.target.text());
+    if (!is_plain_python(target)) log_.add_unknown(*operation.target);
   }
 
-  void add_operator(const Operation& operation, const OperatorEntry& op) {
+  void add_operator(const Node& operation, const OperatorEntry& op) {
     const auto value_of = [this](NodeId value) -> const AbstractValue& { return known(value); };
     const KnownArguments args(op, operation, value_of);
     std::vector<AbstractValue> results(op.schema.results.size(), AbstractValue{NoneValue{}});
-    const std::size_t most = 2 * operation.outputs.size() + 16;
-    for (const auto& [value, path] : operation.outputs) {
+    const std::vector<ProgramResult> outputs = graph_.results(operation.id);
+    const std::size_t most = 2 * outputs.size() + 16;
+    for (const auto& [value, path] : outputs) {
       if (!path.empty() && uses_[value.index] == 0) continue;  // it is freed at once
       if (AbstractValue* place = place_of(results, path, most)) *place = known(value);
     }
     log_.call(op, args, results);
-    for (const auto& [value, path] : operation.outputs) {
+    for (const auto& [value, path] : outputs) {
       if (AbstractValue* place = place_of(results, path, most)) known(value) = *place;
     }
   }
 
-  void add_custom(const Operation& operation, const CustomCosts::Rule& rule, const OperatorEntry* op) {
+  void add_custom(const Node& operation, const CustomCosts::Rule& rule, const OperatorEntry* op) {
     const auto known_of = [this](const Argument& operand) {
       return known_value(operand, [this](NodeId value) -> const AbstractValue& { return known(value); });
     };
     std::vector<const AbstractValue*> args;
     for_each_input(operation, [&](NodeId value) { args.push_back(&known(value)); });
     std::vector<AbstractValue> results;
-    for (const auto& output : operation.outputs) results.push_back(known(output.value));
+    const std::vector<ProgramResult> outputs = graph_.results(operation.id);
+    for (const auto& output : outputs) results.push_back(known(output.value));
     log_.call(custom_cost(rule, op, operation, known_of, results), args, results);
-    for (std::size_t i = 0; i < results.size(); ++i)
-      known(operation.outputs[i].value) = std::move(results[i]);
+    for (std::size_t i = 0; i < results.size(); ++i) known(outputs[i].value) = std::move(results[i]);
   }
 
   // Returns the place of the result at `path`, or of a part of it; null for a path that no result has.
@@ -82,14 +82,12 @@ class OperationSum {
     return &items[index];
   }
 
-  void add_runs(const Operation& operation, const TargetParts& target) {
+  void add_runs(const Node& operation, const TargetParts& target) {
     std::vector<Cost> inside;
-    for (const ProgramSubgraph& subgraph : operation.subgraphs) {
-      std::vector<std::uint32_t> all(subgraph.graph.operations.size());
-      std::iota(all.begin(), all.end(), 0U);
-      const std::vector<std::uint32_t> uses = count_uses(subgraph.graph);
-      inside.push_back(OperationCosts(subgraph.graph, uses, all_.custom_).cost_of(all));
-    }
+    graph_.for_each_subgraph(operation.id, [&](const std::string&, const ProgramView& body) {
+      const std::vector<std::uint32_t> uses = count_uses(body);
+      inside.push_back(OperationCosts(body, uses, all_.custom_).cost_of(body.operations()));
+    });
     std::optional<SymInt> times;
     if (const auto argument = find_repeating_argument(target);
         argument && *argument < operation.args.size()) {
@@ -101,27 +99,27 @@ class OperationSum {
     std::vector<const AbstractValue*> args;
     for_each_input(operation, [&](NodeId value) { args.push_back(&known(value)); });
     std::vector<AbstractValue> results;
-    for (const auto& output : operation.outputs) results.push_back(known(output.value));
-    log_.call(cost_of_runs(operation.target.text(), inside, times), args, results);
-    for (std::size_t i = 0; i < results.size(); ++i)
-      known(operation.outputs[i].value) = std::move(results[i]);
+    const std::vector<ProgramResult> outputs = graph_.results(operation.id);
+    for (const auto& output : outputs) results.push_back(known(output.value));
+    log_.call(cost_of_runs(*operation.target, inside, times), args, results);
+    for (std::size_t i = 0; i < results.size(); ++i) known(outputs[i].value) = std::move(results[i]);
   }
 
   OperationCosts& all_;
-  const ProgramGraph& graph_;
+  const ProgramView graph_;
   const std::vector<std::uint32_t>& uses_;
   ShapeEnv dimensions_;
   CostLog log_;
 };
 
-OperationCosts::OperationCosts(const ProgramGraph& graph, const std::vector<std::uint32_t>& uses,
+OperationCosts::OperationCosts(const ProgramView& graph, const std::vector<std::uint32_t>& uses,
                                const CustomCosts& custom)
     : graph_(graph), uses_(uses), custom_(custom) {}
 
-Cost OperationCosts::cost_of(const std::vector<std::uint32_t>& operations) {
+Cost OperationCosts::cost_of(const std::vector<NodeId>& operations) {
   // The tables are made here, as a graph without leaves needs none.
-  known_.resize(graph_.values.size());
-  is_known_.resize(graph_.values.size());
+  known_.resize(graph_.graph().id_count());
+  is_known_.resize(graph_.graph().id_count());
   return OperationSum(*this).run(operations);
 }
 

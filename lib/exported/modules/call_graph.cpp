@@ -3,8 +3,82 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/node_spec.h"
+
 namespace fxtrace {
-CallIndex::CallIndex(const ProgramGraph& graph, const Hierarchy& hierarchy)
+namespace {
+
+// A copy of some operations of a graph.
+class Copy {
+ public:
+  Copy(const ProgramView& from, CallGraph& to) : from_(from), to_(to) {}
+
+  NodeId add_input(NodeId value) { return append(value, spec_of(Opcode::kPlaceholder, {})); }
+
+  // Calls note(value, copy) for each result, and for values that the operation uses and nothing here makes:
+  // tensors and objects of the model.
+  template <class Note>
+  void add(NodeId operation, const Note& note) {
+    const Node& node = from_.node(operation);
+    for_each_input(node, [&](NodeId value) {
+      if (made_.contains(value.index)) return;
+      note(value, append(value, spec_of(Opcode::kGetAttr, from_.node(value).target)));
+    });
+    from_.for_each_subgraph(operation, [&](const std::string& name, const ProgramView& body) {
+      if (to_.table.subgraphs.emplace(name, body.table()).second)
+        to_.graph.subgraphs.add({name, body.module_graph()});
+    });
+    add_node(operation, note);
+  }
+
+  void add_output(const std::vector<NodeId>& values) {
+    Argument::Tuple outputs;
+    for (const NodeId value : values) outputs.items.emplace_back(made_.at(value.index));
+    Argument output = outputs.items.size() == 1 ? outputs.items.front() : Argument(std::move(outputs));
+    to_.graph.graph.append(spec_of(Opcode::kOutput, "output", {std::move(output)}));
+  }
+
+ private:
+  NodeId append(NodeId of, Graph::NodeSpec spec) {
+    const Node& node = from_.node(of);
+    spec.meta = node.meta;
+    spec.name_hint = node.name;
+    const NodeId made = to_.graph.graph.append(std::move(spec));
+    made_.emplace(of.index, made);
+    to_.table.value_names.emplace(made.index, from_.value_name(of));
+    to_.table.operation_names.emplace(made.index, from_.operation_name(of));
+    if (const Argument* fixed = from_.find_fixed(of)) to_.table.fixed.emplace(made.index, *fixed);
+    return made;
+  }
+
+  // Adds the operation, and the nodes of its results behind it.
+  template <class Note>
+  void add_node(NodeId id, const Note& note) {
+    const Node& node = from_.node(id);
+    const auto copied = [&](NodeId value) -> Argument { return made_.at(value.index); };
+    Graph::NodeSpec spec = spec_of(node.op, node.target);
+    for (const Argument& argument : node.args) spec.args.push_back(map_references(argument, copied));
+    for (const auto& [name, argument] : node.kwargs)
+      spec.kwargs.emplace_back(name, map_references(argument, copied));
+    const NodeId made = append(id, std::move(spec));
+    const ProgramNode& facts = from_.facts(id);
+    to_.table.at(made) = facts;
+    if (facts.gives_value) note(id, made);
+    if (const auto same = from_.table().given_back.find(id.index); same != from_.table().given_back.end())
+      to_.table.given_back.emplace(made.index, made_.at(same->second.index));
+    for (const NodeId user : node.users) {
+      if (from_.facts(user).is_result && !made_.contains(user.index)) add_node(user, note);
+    }
+  }
+
+  const ProgramView from_;
+  CallGraph& to_;
+  std::unordered_map<std::uint32_t, NodeId> made_;  // by the node that it is a copy of
+};
+
+}  // namespace
+
+CallIndex::CallIndex(const ProgramView& graph, const Hierarchy& hierarchy)
     : hierarchy_(hierarchy), operations_(hierarchy.calls().size()), children_(hierarchy.calls().size()) {
   const auto& calls = hierarchy.calls();
   for (CallId call = 1; call < calls.size(); ++call) {
@@ -14,13 +88,13 @@ CallIndex::CallIndex(const ProgramGraph& graph, const Hierarchy& hierarchy)
   add(graph);
 }
 
-void CallIndex::add(const ProgramGraph& graph) {
+void CallIndex::add(const ProgramView& graph) {
   const std::size_t index = graphs_.size();
-  graphs_.push_back({&graph, count_uses(graph), origins(graph), LocalSizes(graph, graph)});
-  for (std::uint32_t i = 0; i < graph.operations.size(); ++i) {
-    const Operation& operation = graph.operations[i];
-    if (operation.has_stack) operations_[operation.call].push_back({index, i});
-    for (const ProgramSubgraph& subgraph : operation.subgraphs) add(subgraph.graph);
+  graphs_.push_back({graph, count_uses(graph), origins(graph), LocalSizes(graph, graph)});
+  for (const NodeId operation : graph.operations()) {
+    const ProgramNode& facts = graph.facts(operation);
+    if (facts.has_stack) operations_[facts.call].push_back({index, operation});
+    graph.for_each_subgraph(operation, [&](const std::string&, const ProgramView& body) { add(body); });
   }
 }
 
@@ -42,7 +116,7 @@ CallGraph CallIndex::cut_out(CallId call, const std::function<bool(NodeId)>& is_
   }
   std::size_t in = SIZE_MAX;
   for (const Place& place : places) in = std::min(in, place.graph);
-  std::vector<std::uint32_t> operations;
+  std::vector<NodeId> operations;
   for (const Place& place : places) {
     if (place.graph == in) operations.push_back(place.operation);
   }
@@ -54,36 +128,24 @@ CallGraph CallIndex::cut_out(CallId call, const std::function<bool(NodeId)>& is_
   const bool in_program = in == 0;
   const auto own = [&](NodeId value) { return in_program && is_own(source.origin[value.index]); };
   const Boundary boundary = source.sizes.settle(
-      operations, [&](const auto& inside) { return boundary_of(*source.graph, inside, source.uses, own); },
-      [&](const Operation& operation) { return hierarchy_.is_run_by_caller_of(operation, call); });
-  std::unordered_map<std::uint32_t, NodeId> numbers;
-  const auto number = [&](NodeId value) -> NodeId {
-    const NodeId next{static_cast<std::uint32_t>(result.graph.values.size())};
-    const auto [found, is_new] = numbers.emplace(value.index, next);
-    if (is_new) {
-      result.graph.values.push_back(source.graph->values[value.index]);
-      result.origin.push_back(in_program ? source.origin[value.index] : NodeId{});
-    }
-    return found->second;
+      operations, [&](const auto& inside) { return boundary_of(source.graph, inside, source.uses, own); },
+      [&](NodeId operation) { return hierarchy_.is_run_by_caller_of(source.graph.facts(operation), call); });
+  Copy copy(source.graph, result);
+  const auto note = [&](NodeId value, NodeId made) {
+    result.origin.resize(std::max<std::size_t>(result.origin.size(), made.index + std::size_t{1}));
+    if (in_program) result.origin[made.index] = source.origin[value.index];
   };
-  for (const NodeId value : boundary.entering) result.graph.inputs.push_back({number(value), std::nullopt});
-  for (const auto index : operations) {
-    Operation operation = source.graph->operations[index];
-    for (auto& argument : operation.args) argument = map_references(argument, number);
-    for (auto& [name, argument] : operation.kwargs) argument = map_references(argument, number);
-    for (auto& output : operation.outputs) output.value = number(output.value);
-    result.graph.operations.push_back(std::move(operation));
-  }
-  for (const NodeId value : boundary.leaving) result.graph.outputs.emplace_back(number(value));
-  result.graph.single_output = boundary.leaving.size() == 1;
+  for (const NodeId value : boundary.entering) note(value, copy.add_input(value));
+  for (const NodeId operation : operations) copy.add(operation, note);
+  copy.add_output(boundary.leaving);
   return result;
 }
 
-std::vector<std::vector<NodeId>> outputs_of_calls(const ProgramGraph& graph, const Hierarchy& hierarchy) {
+std::vector<std::vector<NodeId>> outputs_of_calls(const ProgramView& graph, const Hierarchy& hierarchy) {
   constexpr CallId kNobody = UINT32_MAX;
   const std::vector<Hierarchy::Call>& calls = hierarchy.calls();
-  std::vector<CallId> maker(graph.values.size(), kNobody);
-  std::vector<CallId> left(graph.values.size(), kNobody);  // the outermost call that the value has left
+  std::vector<CallId> maker(graph.graph().id_count(), kNobody);
+  std::vector<CallId> left(graph.graph().id_count(), kNobody);  // the outermost call that the value has left
   std::vector<std::vector<NodeId>> given(calls.size());
   const auto use = [&](NodeId value, CallId user) {
     CallId call = maker[value.index];
@@ -99,12 +161,13 @@ std::vector<std::vector<NodeId>> outputs_of_calls(const ProgramGraph& graph, con
       left[value.index] = call;
     }
   };
-  for (const Operation& operation : graph.operations) {
-    if (!operation.has_stack) continue;
-    for_each_input(operation, [&](NodeId value) { use(value, operation.call); });
-    for (const auto& output : operation.outputs) maker[output.value.index] = operation.call;
+  for (const NodeId operation : graph.operations()) {
+    const ProgramNode& facts = graph.facts(operation);
+    if (!facts.has_stack) continue;
+    for_each_input(graph.node(operation), [&](NodeId value) { use(value, facts.call); });
+    graph.for_each_result(operation, [&](NodeId value) { maker[value.index] = facts.call; });
   }
-  for (const Argument& output : graph.outputs) {
+  for (const Argument& output : graph.outputs()) {
     for_each_reference(output, [&](NodeId value) { use(value, kRootCall); });
   }
   for (std::vector<NodeId>& values : given) std::ranges::sort(values);

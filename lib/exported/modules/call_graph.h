@@ -7,14 +7,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/program_operations.h"
 #include "exported/modules/local_sizes.h"
 #include "exported/program/hierarchy.h"
-#include "trace/modules/program_graph.h"
 
 namespace fxtrace {
 
 struct CallGraph {
-  ProgramGraph graph;  // its inputs enter the call, its outputs leave it
+  ModuleGraph graph;  // its inputs enter the call, its outputs leave it
+  ProgramTable table;
   // By value of `graph`: the value of the program's graph that it is, or that it is a changed version of;
   // invalid when the call runs in an operator's subgraph.
   std::vector<NodeId> origin;
@@ -25,7 +26,7 @@ struct CallGraph {
 class CallIndex {
  public:
   // Both must outlive the index.
-  CallIndex(const ProgramGraph& graph, const Hierarchy& hierarchy);
+  CallIndex(const ProgramView& graph, const Hierarchy& hierarchy);
 
   // Returns the first call of the module; nothing when the program never calls it.
   std::optional<CallId> first_call(ModuleId module) const;
@@ -36,16 +37,16 @@ class CallIndex {
 
  private:
   struct Graph {
-    const ProgramGraph* graph;
+    ProgramView graph;
     std::vector<std::uint32_t> uses;  // by value
     std::vector<NodeId> origin;       // by value
     LocalSizes sizes;
   };
   struct Place {
     std::size_t graph;
-    std::uint32_t operation;
+    NodeId operation;
   };
-  void add(const ProgramGraph& graph);
+  void add(const ProgramView& graph);
 
   const Hierarchy& hierarchy_;
   std::vector<Graph> graphs_;                              // the program's, then subgraphs
@@ -55,6 +56,6 @@ class CallIndex {
 };
 
 // Returns, by call, the values that it makes and that are used outside it, in order of definition.
-std::vector<std::vector<NodeId>> outputs_of_calls(const ProgramGraph& graph, const Hierarchy& hierarchy);
+std::vector<std::vector<NodeId>> outputs_of_calls(const ProgramView& graph, const Hierarchy& hierarchy);
 
 }  // namespace fxtrace

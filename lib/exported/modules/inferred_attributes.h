@@ -3,14 +3,14 @@
 
 #include <vector>
 
+#include "analysis/program_operations.h"
 #include "exported/program/hierarchy.h"
 #include "trace/modules/leaf_attributes.h"
-#include "trace/modules/program_graph.h"
 
 namespace fxtrace {
 
 // Returns, by module of `hierarchy`, the attributes that leaf_attributes.h infers.
-std::vector<ModuleAttributes> attributes_of_modules(const ProgramGraph& graph, const Hierarchy& hierarchy,
+std::vector<ModuleAttributes> attributes_of_modules(const ProgramView& graph, const Hierarchy& hierarchy,
                                                     const std::vector<ParameterRecord>& parameters);
 
 }  // namespace fxtrace

@@ -16,25 +16,25 @@ namespace {
 
 // Returns whether all tensors that the operation writes to are such that operations of the call have made in
 // memory of their own.
-bool writes_own(const Operation& operation,
-                const std::unordered_map<std::uint32_t, const Operation*>& makers) {
+bool writes_own(const ProgramView& graph, NodeId operation,
+                const std::unordered_map<std::uint32_t, NodeId>& makers) {
   bool writes = false, is_own = true;
-  for_each_handed_on(operation, [&](NodeId, NodeId argument) {
+  for_each_handed_on(graph, operation, [&](NodeId, NodeId argument) {
     writes = true;
     const auto maker = makers.find(argument.index);
-    const Operator* op = maker == makers.end() ? nullptr : maker->second->target.find_operator();
+    const Operator* op = maker == makers.end() ? nullptr : graph.facts(maker->second).op;
     is_own = is_own && maker != makers.end() &&
-             ((op != nullptr && entry_of(*op).aliases.empty()) || writes_own(*maker->second, makers));
+             ((op != nullptr && entry_of(*op).aliases.empty()) || writes_own(graph, maker->second, makers));
   });
   return writes && is_own;
 }
 
 // Returns whether the number can be computed from sizes of these tensors.
-bool follows_from(const Meta& number, const std::vector<NodeId>& tensors, const ProgramGraph& graph) {
+bool follows_from(const Meta& number, const std::vector<NodeId>& tensors, const ProgramView& graph) {
   const SymInt* size = number.value ? number.value->size() : nullptr;
   std::vector<SymInt> known;
   for (const NodeId value : tensors) {
-    for (const Expression& dim : graph.values[value.index].meta.shape.value_or(std::vector<Expression>())) {
+    for (const Expression& dim : graph.meta(value).shape.value_or(std::vector<Expression>())) {
       if (dim.size() != nullptr) known.push_back(*dim.size());
     }
   }
@@ -54,13 +54,16 @@ std::size_t KeptFunctions::forwards(CallId call) const {
   return count;
 }
 
-std::vector<StackFrame> KeptFunctions::stack_of(const Operation& operation) {
-  std::vector<StackFrame> stack = frames(operation.stack_trace.view());
+std::vector<StackFrame> KeptFunctions::stack_of(const ProgramView& graph, NodeId operation) {
+  std::vector<StackFrame> stack = frames(graph.facts(operation).stack_trace.view());
   // An operator with a subgraph but without a trace has the frames of the subgraph's operations.
-  for (const ProgramSubgraph& body : operation.subgraphs) {
-    for (std::size_t i = 0; stack.empty() && i < body.graph.operations.size(); ++i)
-      stack = stack_of(body.graph.operations[i]);
-  }
+  graph.for_each_subgraph(operation, [&](const std::string&, const ProgramView& body) {
+    if (!stack.empty()) return;
+    for (const NodeId inner : body.operations()) {
+      stack = stack_of(body, inner);
+      if (!stack.empty()) break;
+    }
+  });
   has_seen_strict_ = has_seen_strict_ ||
                      std::ranges::any_of(stack, [](const StackFrame& frame) { return frame.column >= 0; });
   // Frames around the model, and of what torch has made of the program later, are left out.
@@ -75,65 +78,68 @@ std::vector<StackFrame> KeptFunctions::stack_of(const Operation& operation) {
   return stack;
 }
 
-std::vector<KeptCall> KeptFunctions::find_calls(const ProgramGraph& graph,
+std::vector<KeptCall> KeptFunctions::find_calls(const ProgramView& graph,
                                                 const std::vector<std::uint32_t>& uses,
-                                                const std::function<CallId(const Operation&)>& leaf_of,
+                                                const std::function<CallId(NodeId)>& leaf_of,
                                                 const std::function<bool(NodeId)>& is_own) {
   using enum RecordedFunctions::StepKind;
-  const auto& operations = graph.operations;
+  const std::vector<NodeId> operations = graph.operations();
   std::vector<RecordedFunctions::Place> places(operations.size());
   std::vector<RecordedFunctions::Step> steps(operations.size());
   std::unordered_map<std::uint32_t, std::size_t> makers;  // by value: the operation
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    const Operation& operation = operations[i];
+    const NodeId operation = operations[i];
+    const Node& node = graph.node(operation);
+    const ProgramNode& facts = graph.facts(operation);
     RecordedFunctions::Step& step = steps[i];
-    step.target = operation.target.text();
-    step.module_call = operation.call;
-    step.constants = constants_of(operation, has_trait(operation.target.find_operator(), traits::kPointwise));
-    const std::vector<StackFrame> stack = stack_of(operation);
-    if (operation.has_stack && !stack.empty()) {
+    step.target = *node.target;
+    step.module_call = facts.call;
+    step.constants = constants_of(node, has_trait(facts.op, traits::kPointwise));
+    const std::vector<StackFrame> stack = stack_of(graph, operation);
+    if (facts.has_stack && !stack.empty()) {
       places[i] = functions_.place_in_export(stack);
       step.place = &places[i];
     }
-    const CallId leaf = operation.has_stack ? leaf_of(operation) : kRootCall;
+    const CallId leaf = facts.has_stack ? leaf_of(operation) : kRootCall;
     if (leaf != kRootCall) {
       step.kind = kModule;
       // Functions that a leaf calls are not kept.
       if (places[i].forwards > forwards(program_.hierarchy().calls()[leaf].parent))
         places[i].function.clear();
       places[i].is_of_module = true;
-    } else if (!operation.subgraphs.empty()) {
+    } else if (graph.count_subgraphs(operation) > 0) {
       step.kind = kRegion;
-    } else if (effect_of(operation) == Effect::kSymbolic) {
+    } else if (effect_of(graph, operation) == Effect::kSymbolic) {
       step.kind = kNumber;
     } else {
-      places[i].is_of_module = places[i].is_of_module || is_of_torch(operation.call);
+      places[i].is_of_module = places[i].is_of_module || is_of_torch(facts.call);
     }
-    for_each_input(operation, [&](NodeId value) {
+    for_each_input(node, [&](NodeId value) {
       if (const auto maker = makers.find(value.index); maker != makers.end())
         step.uses.push_back(maker->second);
     });
-    for (const auto& output : operation.outputs) makers.emplace(output.value.index, i);
-    if (step.kind != kOperation || effect_of(operation) != Effect::kWrites) continue;
-    std::unordered_map<std::uint32_t, const Operation*> of_call;
-    for_each_input(operation, [&](NodeId value) {
+    graph.for_each_result(operation, [&](NodeId value) { makers.emplace(value.index, i); });
+    if (step.kind != kOperation || effect_of(graph, operation) != Effect::kWrites) continue;
+    std::unordered_map<std::uint32_t, NodeId> of_call;
+    for_each_input(node, [&](NodeId value) {
       for (auto maker = makers.find(value.index); maker != makers.end();) {
         if (places[maker->second].key != places[i].key ||
-            !of_call.emplace(value.index, &operations[maker->second]).second)
+            !of_call.emplace(value.index, operations[maker->second]).second)
           break;
-        for_each_handed_on(operations[maker->second], [&](NodeId, NodeId argument) { value = argument; });
+        for_each_handed_on(graph, operations[maker->second],
+                           [&](NodeId, NodeId argument) { value = argument; });
         maker = makers.find(value.index);
       }
     });
-    if (!writes_own(operation, of_call)) step.kind = kWrite;
+    if (!writes_own(graph, operation, of_call)) step.kind = kWrite;
   }
 
   std::vector<KeptCall> calls;
   for (const RecordedFunctions::Call& found : functions_.find_calls(steps, followed_)) {
     KeptCall call{found.place->function, found.place->caller, {}, {}};
-    call.operations.assign(found.steps.begin(), found.steps.end());
+    for (const std::size_t step : found.steps) call.operations.push_back(operations[step]);
     call.boundary = boundary_of(graph, call.operations, uses, is_own);
-    const auto meta = [&](NodeId value) -> const Meta& { return graph.values[value.index].meta; };
+    const auto meta = [&](NodeId value) -> const Meta& { return graph.meta(value); };
     const auto gives_number = [&](NodeId value) { return is_size(meta(value)); };
     if (std::ranges::any_of(call.boundary.leaving, gives_number)) {
       followed_.add(*found.place, {"a number that it computes is used outside of it"});

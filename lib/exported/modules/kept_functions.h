@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/program_operations.h"
 #include "exported/program/exported_program.h"
-#include "trace/modules/program_graph.h"
 #include "trace/modules/recorded_calls.h"
 #include "trace/tracer/leaf_rules.h"
 
@@ -18,7 +18,7 @@ struct KeptCall {
   std::string function;  // qualified name
   SourceLocation caller;
   // In program order, without the computations of sizes that other operations use as well.
-  std::vector<std::uint32_t> operations;
+  std::vector<NodeId> operations;
   // The values that enter and leave the call, without sizes that follow from the tensors that enter.
   Boundary boundary;
 };
@@ -31,8 +31,8 @@ class KeptFunctions {
 
   // Returns the calls in `graph`.  leaf_of() returns the leaf that the operation belongs to, or kRootCall;
   // is_own() whether a value is a constant of the code.  `uses` is count_uses(graph).
-  std::vector<KeptCall> find_calls(const ProgramGraph& graph, const std::vector<std::uint32_t>& uses,
-                                   const std::function<CallId(const Operation&)>& leaf_of,
+  std::vector<KeptCall> find_calls(const ProgramView& graph, const std::vector<std::uint32_t>& uses,
+                                   const std::function<CallId(NodeId)>& leaf_of,
                                    const std::function<bool(NodeId)>& is_own);
 
   // Returns why other calls of these functions are traced into.
@@ -43,7 +43,7 @@ class KeptFunctions {
 
  private:
   // Returns the frames of an operation, innermost first; empty when they are not known.
-  std::vector<StackFrame> stack_of(const Operation& operation);
+  std::vector<StackFrame> stack_of(const ProgramView& graph, NodeId operation);
   bool is_of_torch(CallId call) const;
   // Returns the number of `call` and the calls that contain it whose forward has a frame.
   std::size_t forwards(CallId call) const;

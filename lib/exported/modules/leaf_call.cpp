@@ -34,9 +34,8 @@ std::optional<LeafCall> recorded_call(const LeafOperations& leaf, const CallSign
   if (!all_among(leaf.boundary.entering, signature.inputs)) return std::nullopt;
   if (!all_among(leaf.boundary.leaving, signature.outputs)) return std::nullopt;
   std::unordered_set<std::uint32_t> made;
-  for (const auto index : leaf.operations) {
-    for (const auto& output : leaf.graph.operations[index].outputs) made.insert(output.value.index);
-  }
+  for (const NodeId operation : leaf.operations)
+    leaf.graph.for_each_result(operation, [&](NodeId value) { made.insert(value.index); });
   for (const auto& input : signature.inputs) {
     const auto* value = input.get_if<NodeId>();
     if (value != nullptr && (made.count(value->index) != 0 || !is_there(*value))) return std::nullopt;

@@ -37,7 +37,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/modules/program_graph.h"
+#include "analysis/program_operations.h"
 
 namespace fxtrace {
 
@@ -54,10 +54,10 @@ struct LeafCall {
   std::vector<std::pair<NodeId, NodeId>> handed_on;  // see Boundary
 };
 
-// The operations that a call stands for, as indices into the graph's, ascending.
+// The operations that a call stands for, in program order.
 struct LeafOperations {
-  const ProgramGraph& graph;
-  const std::vector<std::uint32_t>& operations;
+  const ProgramView graph;
+  const std::vector<NodeId>& operations;
   const Boundary& boundary;
 };
 
@@ -71,8 +71,8 @@ std::optional<LeafCall> recorded_call(const LeafOperations& leaf, const CallSign
                                       const std::function<bool(NodeId)>& is_there);
 
 struct LeafNames {
-  std::function<std::string_view(NodeId)> own;  // qualified name of a tensor of the model; empty for others
-  std::function<std::string_view(const Operation&)> call;  // path of the module that runs the operation
+  std::function<std::string_view(NodeId)> own;   // qualified name of a tensor of the model; empty for others
+  std::function<std::string_view(NodeId)> call;  // path of the module that runs the operation
 };
 
 // Returns the call of a torch.nn module whose forward takes nested, optional or repeated arguments, or

@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/program_operations.h"
 #include "exported/modules/leaf_call.h"
 #include "support/text/qualified_name.h"
-#include "trace/modules/program_graph.h"
 
 namespace fxtrace {
 
@@ -22,7 +22,7 @@ bool is_among(const std::array<std::string_view, N>& names, std::string_view nam
 }
 
 using Values = std::vector<NodeId>;
-inline Values used_by(const Operation& operation) {
+inline Values used_by(const Node& operation) {
   Values used;
   for_each_input(operation, [&](NodeId value) { used.push_back(value); });
   return used;
@@ -31,23 +31,26 @@ inline Values used_by(const Operation& operation) {
 class Flow {
  public:
   Flow(const LeafOperations& leaf, const LeafNames& names) : leaf_(leaf), names_(names) {
-    for (const auto index : leaf.operations) {
-      const Operation& operation = leaf.graph.operations[index];
-      for (const auto& output : operation.outputs) makers_.emplace(output.value.index, &operation);
+    for (const NodeId id : leaf.operations) {
+      const Node& operation = leaf.graph.node(id);
+      leaf.graph.for_each_result(id, [&](NodeId value) { makers_.emplace(value.index, &operation); });
     }
   }
 
   template <class F>
   void for_each_operation(F&& f) const {
-    for (const auto index : leaf_.operations) f(leaf_.graph.operations[index]);
+    for (const NodeId operation : leaf_.operations) f(leaf_.graph.node(operation));
   }
-  const Operation* find_operation(std::string_view name) const {
-    for (const auto index : leaf_.operations) {
-      if (leaf_.graph.operations[index].target.aten_name() == name) return &leaf_.graph.operations[index];
+  const Node* find_operation(std::string_view name) const {
+    for (const NodeId operation : leaf_.operations) {
+      if (aten_name(leaf_.graph.node(operation)) == name) return &leaf_.graph.node(operation);
     }
     return nullptr;
   }
-  const Operation* maker(NodeId value) const {
+  std::vector<ProgramResult> results(const Node& operation) const {
+    return leaf_.graph.results(operation.id);
+  }
+  const Node* maker(NodeId value) const {
     const auto found = makers_.find(value.index);
     return found == makers_.end() ? nullptr : found->second;
   }
@@ -56,19 +59,19 @@ class Flow {
     return std::find(entering.begin(), entering.end(), value) != entering.end();
   }
   bool is_tensor(NodeId value) const { return meta(value).kind() == ValueKind::kTensor; }
-  const Meta& meta(NodeId value) const { return leaf_.graph.values[value.index].meta; }
+  const Meta& meta(NodeId value) const { return leaf_.graph.meta(value); }
   // Returns the last part of the qualified name of a parameter or buffer ("weight"); empty for other values.
   std::string_view own(NodeId value) const {
     return maker(value) == nullptr && !enters(value) ? QualifiedName(names_.own(value)).last()
                                                      : std::string_view();
   }
-  std::string_view call(const Operation& operation) const { return names_.call(operation); }
+  std::string_view call(const Node& operation) const { return names_.call(operation.id); }
 
   // Follows a value back through operations on a single tensor (views, casts).  Returns the first value that
   // enters, belongs to the model, is made of several tensors, or whose operation satisfies stop().
   template <class Stop>
   NodeId source(NodeId value, Stop&& stop) const {
-    while (const Operation* made_by = maker(value)) {
+    while (const Node* made_by = maker(value)) {
       if (stop(*made_by)) break;
       std::optional<NodeId> only;
       bool several = false;
@@ -83,13 +86,13 @@ class Flow {
     return value;
   }
   NodeId source(NodeId value) const {
-    return source(value, [](const Operation&) { return false; });
+    return source(value, [](const Node&) { return false; });
   }
 
  private:
   const LeafOperations& leaf_;
   const LeafNames& names_;
-  std::unordered_map<std::uint32_t, const Operation*> makers_;  // by value
+  std::unordered_map<std::uint32_t, const Node*> makers_;  // by value
 };
 
 // Returns the entering value from which an operator's argument is made; nothing when there is none.

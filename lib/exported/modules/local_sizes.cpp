@@ -15,36 +15,25 @@ constexpr int kMaxSteps = 64;
 
 }  // namespace
 
-LocalSizes::LocalSizes(const ProgramGraph& graph, const ProgramGraph& said) : graph_(graph), said_(said) {
-  for (std::uint32_t i = 0; i < graph.operations.size(); ++i) {
-    const Operation& operation = graph.operations[i];
-    if (operation.outputs.size() != 1 || !operation.outputs[0].path.empty()) continue;
-    const NodeId value = operation.outputs[0].value;
-    if (is_size(value) && effect_of(operation) == Effect::kSymbolic) makers_.emplace(value.index, i);
-  }
-}
+LocalSizes::LocalSizes(const ProgramView& graph, const ProgramView& said) : graph_(graph), said_(said) {}
 
 bool is_size(const Meta& meta) {
   const ValueKind kind = meta.kind();
   return kind == ValueKind::kInt || kind == ValueKind::kBool || kind == ValueKind::kFloat;
 }
 
-bool LocalSizes::is_size(NodeId value) const { return fxtrace::is_size(graph_.values[value.index].meta); }
+bool LocalSizes::is_size(NodeId value) const { return fxtrace::is_size(graph_.meta(value)); }
 
-const Operation* LocalSizes::find_maker(NodeId value) const {
-  const auto found = makers_.find(value.index);
-  return found == makers_.end() ? nullptr : &graph_.operations[found->second];
+bool LocalSizes::has_maker(NodeId value) const {
+  return is_size(value) && graph_.is_operation(value) && graph_.facts(value).gives_value &&
+         effect_of(graph_, value) == Effect::kSymbolic;
 }
 
-const Operation* LocalSizes::find_arithmetic(NodeId value) const {
-  const Operation* maker = find_maker(value);
-  return maker != nullptr && is_arithmetic(*maker) ? maker : nullptr;
-}
-
-bool LocalSizes::is_arithmetic(const Operation& operation) const {
-  if (operation.outputs.size() != 1 || find_maker(operation.outputs[0].value) != &operation) return false;
+// Returns whether the value is made of other sizes alone.
+bool LocalSizes::is_arithmetic(NodeId value) const {
+  if (!has_maker(value)) return false;
   bool only_sizes = true;
-  for_each_input(operation, [&](NodeId used) { only_sizes = only_sizes && is_size(used); });
+  for_each_input(graph_.node(value), [&](NodeId used) { only_sizes = only_sizes && is_size(used); });
   return only_sizes;
 }
 
@@ -52,15 +41,15 @@ const LocalSizes::Dims& LocalSizes::tensors_with(NodeId size) const {
   static const Dims none;
   if (!dims_) {
     dims_.emplace();
-    for (std::uint32_t i = 0; i < said_.values.size(); ++i) {
-      const auto& shape = said_.values[i].meta.shape;
-      if (!shape) continue;
+    for (const NodeId id : said_.graph().order()) {
+      const auto& shape = said_.meta(id).shape;
+      if (!shape || !said_.facts(id).gives_value) continue;
       for (std::size_t dim = 0; dim < shape->size(); ++dim) {
-        if (!(*shape)[dim].number()) (*dims_)[(*shape)[dim].text()].emplace_back(NodeId{i}, dim);
+        if (!(*shape)[dim].number()) (*dims_)[(*shape)[dim].text()].emplace_back(id, dim);
       }
     }
   }
-  const auto& value = said_.values[size.index].meta.value;
+  const auto& value = said_.meta(size).value;
   const auto found = value ? dims_->find(value->text()) : dims_->end();
   return found == dims_->end() ? none : found->second;
 }
@@ -73,7 +62,7 @@ class LocalSizes::Side {
       : sizes_(sizes), evaluates_(evaluates) {
     std::unordered_set<std::string> seen;
     for (const NodeId tensor : tensors) {
-      const auto& shape = sizes.said_.values[tensor.index].meta.shape;
+      const auto& shape = sizes.said_.meta(tensor).shape;
       if (!shape) continue;
       for (const Expression& dim : *shape) {
         if (!dim.number() && dim.size() != nullptr && seen.insert(dim.text()).second)
@@ -84,7 +73,7 @@ class LocalSizes::Side {
 
   // Returns whether the shapes alone give the value.
   bool tells(NodeId value) const {
-    const auto& meta = sizes_.said_.values[value.index].meta.value;
+    const auto& meta = sizes_.said_.meta(value).value;
     const SymInt* size = meta ? meta->size() : nullptr;
     return size != nullptr &&
            (evaluates_ ? find_source(*size, dims_).has_value()
@@ -103,10 +92,9 @@ class LocalSizes::Side {
   template <class Has>
   bool follow(NodeId value, Has&& has) {
     if (has(value) || tells(value)) return true;
-    const Operation* maker = sizes_.find_arithmetic(value);
-    if (maker == nullptr || ++steps_ > kMaxSteps) return false;
+    if (!sizes_.is_arithmetic(value) || ++steps_ > kMaxSteps) return false;
     bool all = true;
-    for_each_input(*maker, [&](NodeId used) { all = all && follow(used, has); });
+    for_each_input(sizes_.graph_.node(value), [&](NodeId used) { all = all && follow(used, has); });
     return all;
   }
 
@@ -117,25 +105,23 @@ class LocalSizes::Side {
 };
 
 // Returns the operations without those for which goes() holds and the arithmetic that only those need.
-std::vector<std::uint32_t> LocalSizes::without(const std::vector<std::uint32_t>& operations,
-                                               const std::function<bool(const Operation&)>& goes) const {
-  std::vector<std::uint32_t> left;
+std::vector<NodeId> LocalSizes::without(const std::vector<NodeId>& operations,
+                                        const std::function<bool(NodeId)>& goes) const {
+  std::vector<NodeId> left;
   std::unordered_set<std::uint32_t> needed, was_needed;  // values used by operations that stay, and that go
-  for (const std::uint32_t index : std::ranges::reverse_view(operations)) {
-    const Operation& operation = graph_.operations[index];
-    const bool is_unneeded = std::ranges::any_of(operation.outputs, [&](const auto& output) {
-      return is_arithmetic(operation) && was_needed.contains(output.value.index) &&
-             !needed.contains(output.value.index);
-    });
+  for (const NodeId operation : std::ranges::reverse_view(operations)) {
+    const bool is_unneeded =
+        is_arithmetic(operation) && was_needed.contains(operation.index) && !needed.contains(operation.index);
     const bool leaves = is_unneeded || goes(operation);
-    for_each_input(operation, [&](NodeId used) { (leaves ? was_needed : needed).insert(used.index); });
-    if (!leaves) left.push_back(index);
+    for_each_input(graph_.node(operation),
+                   [&](NodeId used) { (leaves ? was_needed : needed).insert(used.index); });
+    if (!leaves) left.push_back(operation);
   }
   std::ranges::reverse(left);
   return left;
 }
 
-Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const BoundaryOf& boundary_of,
+Boundary LocalSizes::settle(std::vector<NodeId>& operations, const BoundaryOf& boundary_of,
                             const IsRunByCaller& is_run_by_caller) const {
   // The exporter may put a check of the caller's sizes among the operations of any call.
   Boundary boundary = boundary_of(operations);
@@ -143,18 +129,19 @@ Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const Bounda
   for (const NodeId value : boundary.entering) {
     if (is_size(value)) others.insert(value.index);
   }
-  const auto is_others = [&](const Operation& operation) {
+  const auto is_others = [&](NodeId operation) {
     bool found = false;
-    for_each_input(operation, [&](NodeId used) { found = found || others.contains(used.index); });
+    for_each_input(graph_.node(operation),
+                   [&](NodeId used) { found = found || others.contains(used.index); });
     return found;
   };
   if (!others.empty()) {
-    for (const std::uint32_t index : operations) {
-      const Operation& operation = graph_.operations[index];
-      if (is_arithmetic(operation) && is_others(operation)) others.insert(operation.outputs[0].value.index);
+    for (const NodeId operation : operations) {
+      if (is_arithmetic(operation) && is_others(operation)) others.insert(operation.index);
     }
-    auto own = without(operations, [&](const Operation& operation) {
-      return operation.outputs.empty() && effect_of(operation) == Effect::kSymbolic && is_others(operation);
+    auto own = without(operations, [&](NodeId operation) {
+      return !graph_.has_results(operation) && effect_of(graph_, operation) == Effect::kSymbolic &&
+             is_others(operation);
     });
     if (!own.empty() && own.size() < operations.size()) {
       operations = std::move(own);
@@ -162,7 +149,7 @@ Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const Bounda
     }
   }
 
-  const std::vector<std::uint32_t> all = operations;
+  const std::vector<NodeId> all = operations;
   settle(boundary, operations, is_run_by_caller);
   const auto sizes_in = [&](const Boundary& of) {
     return std::ranges::count_if(of.entering, [&](NodeId value) { return is_size(value); });
@@ -170,9 +157,8 @@ Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const Bounda
   if (sizes_in(boundary) == 0) return boundary;
   // A size of an entering tensor may have been computed from the caller's sizes.
   const Side inside(*this, boundary.entering, true);
-  auto fewer = without(all, [&](const Operation& operation) {
-    return is_arithmetic(operation) && inside.tells(operation.outputs[0].value);
-  });
+  auto fewer =
+      without(all, [&](NodeId operation) { return is_arithmetic(operation) && inside.tells(operation); });
   if (fewer.empty() || fewer.size() == all.size()) return boundary;
   Boundary other = boundary_of(fewer);
   settle(other, fewer, is_run_by_caller);
@@ -181,16 +167,15 @@ Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const Bounda
   return other;
 }
 
-void LocalSizes::settle(Boundary& boundary, std::vector<std::uint32_t>& operations,
+void LocalSizes::settle(Boundary& boundary, std::vector<NodeId>& operations,
                         const IsRunByCaller& is_run_by_caller) const {
   const auto size = [&](NodeId value) { return is_size(value); };
   const bool any =
       std::ranges::any_of(boundary.entering, size) || std::ranges::any_of(boundary.leaving, size);
   if (!any) return;
   std::unordered_set<std::uint32_t> made;
-  for (const std::uint32_t index : operations) {
-    for (const auto& output : graph_.operations[index].outputs) made.insert(output.value.index);
-  }
+  for (const NodeId operation : operations)
+    graph_.for_each_result(operation, [&](NodeId value) { made.insert(value.index); });
 
   Side inside(*this, boundary.entering, true);
   const auto is_made = [&](NodeId value) { return made.contains(value.index); };
@@ -207,16 +192,15 @@ void LocalSizes::settle(Boundary& boundary, std::vector<std::uint32_t>& operatio
       continue;
     }
     if (inside.tells(value)) continue;
-    const Operation* maker = find_arithmetic(value);
-    const bool anew = maker != nullptr && ++steps < kMaxSteps &&
-                      (inside.computes(value, is_made) || !is_run_by_caller(*maker));
+    const bool anew = is_arithmetic(value) && ++steps < kMaxSteps &&
+                      (inside.computes(value, is_made) || !is_run_by_caller(value));
     if (!anew) {
       entering.push_back(value);
       continue;
     }
-    operations.push_back(makers_.at(value.index));
+    operations.push_back(value);
     std::vector<NodeId> used;
-    for_each_input(*maker, [&](NodeId input) { used.push_back(input); });
+    for_each_input(graph_.node(value), [&](NodeId input) { used.push_back(input); });
     pending.insert(pending.end(), used.rbegin(), used.rend());
   }
   boundary.entering = std::move(entering);

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/modules/program_graph.h"
+#include "analysis/program_operations.h"
 
 namespace fxtrace {
 
@@ -29,7 +29,7 @@ class LocalSizes {
  public:
   // `said` is the same graph with the sizes that it has without options, as the arguments of a call must not
   // depend on options.  Both must outlive this.
-  LocalSizes(const ProgramGraph& graph, const ProgramGraph& said);
+  LocalSizes(const ProgramView& graph, const ProgramView& said);
 
   // Returns the boundary of `operations`, as boundary_of() gives it, without the sizes that can be computed
   // on their side of it:
@@ -40,15 +40,14 @@ class LocalSizes {
   //   sizes that can be computed outside.
   // A size computed by an operation for which is_run_by_caller() holds enters, unless it can be computed
   // inside.
-  using BoundaryOf = std::function<Boundary(const std::vector<std::uint32_t>&)>;
-  using IsRunByCaller = std::function<bool(const Operation&)>;
-  Boundary settle(std::vector<std::uint32_t>& operations, const BoundaryOf& boundary_of,
+  using BoundaryOf = std::function<Boundary(const std::vector<NodeId>&)>;
+  using IsRunByCaller = std::function<bool(NodeId)>;
+  Boundary settle(std::vector<NodeId>& operations, const BoundaryOf& boundary_of,
                   const IsRunByCaller& is_run_by_caller) const;
 
   bool is_size(NodeId value) const;
-  // Returns the operation without effects that makes the size, from a tensor or from other sizes; null for
-  // other values.
-  const Operation* find_maker(NodeId value) const;
+  // Returns whether an operation without effects makes the size, from a tensor or from other sizes.
+  bool has_maker(NodeId value) const;
 
   // Returns the tensors that have this size as a dimension, with the dimension's position.
   using Dims = std::vector<std::pair<NodeId, std::size_t>>;
@@ -56,16 +55,13 @@ class LocalSizes {
 
  private:
   class Side;
-  void settle(Boundary& boundary, std::vector<std::uint32_t>& operations,
+  void settle(Boundary& boundary, std::vector<NodeId>& operations,
               const IsRunByCaller& is_run_by_caller) const;
-  const Operation* find_arithmetic(NodeId value) const;
-  bool is_arithmetic(const Operation& operation) const;
-  std::vector<std::uint32_t> without(const std::vector<std::uint32_t>& operations,
-                                     const std::function<bool(const Operation&)>& goes) const;
+  bool is_arithmetic(NodeId value) const;
+  std::vector<NodeId> without(const std::vector<NodeId>& operations,
+                              const std::function<bool(NodeId)>& goes) const;
 
-  const ProgramGraph& graph_;
-  const ProgramGraph& said_;
-  mutable std::unordered_map<std::uint32_t, std::uint32_t> makers_;    // of sizes; by value
+  const ProgramView graph_, said_;
   mutable std::optional<std::unordered_map<std::string, Dims>> dims_;  // by text; made on first use
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 #include <ranges>
 #include <unordered_map>
 #include <unordered_set>
@@ -36,22 +35,18 @@ constexpr CallId kNoLeaf = UINT32_MAX - 1;
 // The state of a graph that is being recorded: the program's, or that of a subgraph.
 struct Environment {
   // `said_graph`: see LocalSizes.
-  Environment(const ProgramGraph& g, const ProgramGraph& said_graph, const CustomCosts& custom)
+  Environment(const ProgramView& g, const ProgramView& said_graph, const CustomCosts& custom)
       : graph(g),
         said(said_graph),
-        nodes(g.values.size()),
+        nodes(g.graph().id_count()),
         uses(count_uses(g)),
         costs(g, uses, custom),
         origin(origins(g)),
         sizes(g, said_graph) {
-    for (const auto& [name, value] : g.objects) objects.emplace(value.index, name);
-    for (std::uint32_t i = 0; i < g.values.size(); ++i) {
-      if (g.values[i].fixed) fixed.emplace(i, *g.values[i].fixed);
-    }
+    for (const NodeId object : g.objects()) objects.emplace(object.index, *g.node(object).target);
   }
 
-  const ProgramGraph& graph;
-  const ProgramGraph& said;
+  const ProgramView graph, said;
   std::vector<NodeId> nodes;        // by value: the node that has it; invalid without one
   std::vector<std::uint32_t> uses;  // by value
   OperationCosts costs;             // of leaves
@@ -59,9 +54,9 @@ struct Environment {
   LocalSizes sizes;
   std::unordered_map<std::uint32_t, const LiftedInput*> lifted;
   std::unordered_map<std::uint32_t, std::string> objects;
-  std::unordered_map<std::uint32_t, Argument> fixed;    // values that are plain numbers, known
-  std::unordered_map<std::uint32_t, NodeId> own_nodes;  // get_attr nodes, by lifted value
-  std::unordered_map<std::string_view, const ProgramGraph*> subgraphs;
+  std::unordered_map<std::uint32_t, Argument> fixed = graph.table().fixed;  // values that are known
+  std::unordered_map<std::uint32_t, NodeId> own_nodes;                      // get_attr nodes, by lifted value
+  std::unordered_set<std::string_view> subgraphs;  // names of those that are recorded
   // Kept calls of functions.  Step::leaf of function i is the number of all module calls plus i.
   std::vector<KeptCall> functions;
 };
@@ -82,11 +77,10 @@ class ModuleGraphBuilder {
   }
 
   void record_model(bool is_leaf) {
-    const ProgramGraph& graph = bound_.graph();
+    const ProgramView graph = bound_.graph();
     Environment env(graph, program_.graph(), bound_.custom_costs());
-    for (const auto& input : graph.inputs) {
-      if (const auto* lifted = program_.find_lifted(input.value))
-        env.lifted.emplace(input.value.index, lifted);
+    for (const NodeId input : program_.inputs()) {
+      if (const auto* lifted = program_.find_lifted(input)) env.lifted.emplace(input.index, lifted);
     }
     GraphSignature signature = program_.signature();
     std::vector<Argument> placeholders = record_user_inputs(env, signature);
@@ -123,10 +117,11 @@ class ModuleGraphBuilder {
     }
     base_ = *call;
     const auto is_own = [&](NodeId origin) { return program_.find_lifted(origin) != nullptr; };
-    const auto [graph, origin] = bound_.calls().cut_out(base_, is_own);
+    const CallGraph cut = bound_.calls().cut_out(base_, is_own);
+    const ProgramView graph(cut.graph, cut.table);
     Environment env(graph, graph, bound_.custom_costs());
-    for (std::uint32_t i = 0; i < graph.values.size(); ++i) {
-      const auto* lifted = origin[i].valid() ? program_.find_lifted(origin[i]) : nullptr;
+    for (std::uint32_t i = 0; i < cut.origin.size(); ++i) {
+      const auto* lifted = cut.origin[i].valid() ? program_.find_lifted(cut.origin[i]) : nullptr;
       if (lifted != nullptr) env.lifted.emplace(i, lifted);
     }
     std::vector<Argument> placeholders = record_inputs(env);
@@ -197,21 +192,19 @@ class ModuleGraphBuilder {
     if (env.nodes[value.index].valid()) return env.nodes[value.index];
     const NodeId origin = env.origin[value.index];
     if (env.nodes[origin.index].valid()) return env.nodes[origin.index];
-    const Meta& meta = env.graph.values[origin.index].meta;
-    const auto object = env.objects.find(origin.index);
-    if (object != env.objects.end()) return tracer_.get_attr(object->second, meta, std::nullopt);
+    const Meta& meta = env.graph.meta(origin);
     const auto lifted = env.lifted.find(origin.index);
     if (lifted == env.lifted.end()) {
+      const auto object = env.objects.find(origin.index);
+      if (object != env.objects.end()) return tracer_.get_attr(object->second, meta, std::nullopt);
       Found found;
       if (can_compute(env, value, found)) return compute(env, value);
-      throw Error(ErrorKind::kInternal,
-                  "nothing holds the value '" + env.graph.values[value.index].name + "'");
+      throw Error(ErrorKind::kInternal, "nothing holds the value '" + env.graph.value_name(value) + "'");
     }
     const LiftedInput& input = *lifted->second;
-    const NodeId node =
-        input.constant ? tracer_.named_constant(
-                             input.target, [&] { return constant(input, env.graph.values[origin.index]); })
-                       : tracer_.get_attr(input.target, meta, std::nullopt);
+    const NodeId node = input.constant ? tracer_.named_constant(
+                                             input.target, [&] { return constant(input, env.graph, origin); })
+                                       : tracer_.get_attr(input.target, meta, std::nullopt);
     env.own_nodes.emplace(origin.index, node);
     return node;
   }
@@ -234,10 +227,10 @@ class ModuleGraphBuilder {
     return found.emplace(value.index, result).first->second;
   }
   bool can_repeat(const Environment& env, NodeId value, Found& found, int depth = 0) const {
-    const Operation* maker = env.sizes.find_maker(value);
-    bool all = maker != nullptr;
+    bool all = env.sizes.has_maker(value);
     if (all) {
-      for_each_input(*maker, [&](NodeId used) { all = all && is_there(env, used, found, depth + 1); });
+      for_each_input(env.graph.node(value),
+                     [&](NodeId used) { all = all && is_there(env, used, found, depth + 1); });
     }
     return all;
   }
@@ -250,28 +243,29 @@ class ModuleGraphBuilder {
   }
   // Records nodes that compute a size outside of the leaf that has computed it.
   NodeId compute(Environment& env, NodeId value) {
-    const ProgramValue& size = env.graph.values[value.index];
+    const Meta& meta = env.graph.meta(value);
     NodeId& node = env.nodes[value.index];
     Found found;
     if (!can_repeat(env, value, found)) {
       const auto [tensor, dim] = *find_tensor(env, value);
       const Argument place(static_cast<std::int64_t>(dim));
-      node = tracer_.call_function("aten.sym_size.int", {env.nodes[tensor.index], place}, {}, size.meta,
-                                   std::nullopt, size.name);
+      node = tracer_.call_function("aten.sym_size.int", {env.nodes[tensor.index], place}, {}, meta,
+                                   std::nullopt, env.graph.value_name(value));
       return node;
     }
-    const Operation& maker = *env.sizes.find_maker(value);
+    const Node& maker = env.graph.node(value);
     auto [args, kwargs] = arguments_of(env, maker);
-    node = tracer_.call_function(maker.target.text(), std::move(args), std::move(kwargs), size.meta,
-                                 innermost_frame(maker.stack_trace.view()), maker.name);
+    node = tracer_.call_function(*maker.target, std::move(args), std::move(kwargs), meta,
+                                 innermost_frame(env.graph.facts(value).stack_trace.view()),
+                                 env.graph.operation_name(value));
     return node;
   }
 
-  Constant constant(const LiftedInput& input, const ProgramValue& value) const {
+  Constant constant(const LiftedInput& input, const ProgramView& graph, NodeId value) const {
     if (!input.constant->record.empty()) return program_.archive().read_constant(*input.constant);
     Constant unknown;  // the archive has no record for it
-    unknown.dtype = value.meta.dtype_text().value_or("");
-    unknown.shape = fixed_shape(value);
+    unknown.dtype = graph.meta(value).dtype_text().value_or("");
+    unknown.shape = fixed_shape(graph, value);
     return unknown;
   }
 
@@ -328,23 +322,23 @@ class ModuleGraphBuilder {
   std::vector<Step> steps_of(Environment& env) {
     std::unordered_map<std::uint32_t, CallId> of_function;  // by operation
     if (functions_) {
-      const auto leaf = [&](const Operation& operation) {
-        const CallId outermost = leaf_of(operation.call);
+      const auto leaf = [&](NodeId operation) {
+        const CallId outermost = leaf_of(env.graph.facts(operation).call);
         return outermost == kNoLeaf ? kRootCall : outermost;
       };
       const auto is_own = [&](NodeId value) { return is_functions_own(env, value); };
       env.functions = functions_->find_calls(env.graph, env.uses, leaf, is_own);
       for (std::size_t i = 0; i < env.functions.size(); ++i) {
-        for (const auto index : env.functions[i].operations)
-          of_function.emplace(index, static_cast<CallId>(calls_.size() + i));
+        for (const NodeId operation : env.functions[i].operations)
+          of_function.emplace(operation.index, static_cast<CallId>(calls_.size() + i));
       }
     }
-    return schedule(env.graph, [&](const Operation& operation) -> std::optional<CallId> {
-      const auto function =
-          of_function.find(static_cast<std::uint32_t>(&operation - env.graph.operations.data()));
+    return schedule(env.graph, [&](NodeId operation) -> std::optional<CallId> {
+      const auto function = of_function.find(operation.index);
       if (function != of_function.end()) return function->second;
-      if (!operation.has_stack) return std::nullopt;
-      const CallId leaf = leaf_of(operation.call);
+      const ProgramNode& facts = env.graph.facts(operation);
+      if (!facts.has_stack) return std::nullopt;
+      const CallId leaf = leaf_of(facts.call);
       if (leaf == kNoLeaf) return std::nullopt;
       return leaf;
     });
@@ -357,10 +351,9 @@ class ModuleGraphBuilder {
   // Records the placeholders of a graph that is not the program's own.
   std::vector<Argument> record_inputs(Environment& env) {
     std::vector<Argument> placeholders;
-    for (std::size_t i = 0; i < env.graph.inputs.size(); ++i) {
-      const NodeId value = env.graph.inputs[i].value;
-      const ProgramValue& input = env.graph.values[value.index];
-      const NodeId node = tracer_.placeholder(input_name(input.name, i), {}, input.meta);
+    for (const NodeId value : env.graph.inputs()) {
+      const NodeId node = tracer_.placeholder(input_name(env.graph.value_name(value), placeholders.size()),
+                                              {}, env.graph.meta(value));
       env.nodes[value.index] = node;
       const auto lifted = env.lifted.find(value.index);
       if (lifted != env.lifted.end()) tracer_.stands_for_parameter(node, lifted->second->target);
@@ -370,8 +363,8 @@ class ModuleGraphBuilder {
   }
   void record_outputs(Environment& env) {
     std::vector<Argument> outputs;
-    for (const Argument& output : env.graph.outputs) outputs.push_back(with_nodes(env, output));
-    const bool is_single = env.graph.single_output;
+    for (const Argument& output : env.graph.outputs()) outputs.push_back(with_nodes(env, output));
+    const bool is_single = env.graph.has_single_output();
     tracer_.output(is_single ? outputs.front() : Argument(Argument::Tuple{std::move(outputs)}), {});
   }
 
@@ -381,62 +374,70 @@ class ModuleGraphBuilder {
     } else if (step.leaf) {
       record_leaf(env, *step.leaf, step.operations);
     } else {
-      for (const auto index : step.operations) record_operation(env, env.graph.operations[index]);
+      for (const NodeId operation : step.operations) record_operation(env, operation);
     }
   }
 
-  void record_operation(Environment& env, const Operation& operation) {
+  void record_operation(Environment& env, NodeId operation) {
     // An operation that belongs to no module stays in the call of the operation before it.
-    if (operation.has_stack) go_to(operation.call);
+    const ProgramNode& facts = env.graph.facts(operation);
+    if (facts.has_stack) go_to(facts.call);
     record_here(env, operation);
   }
-  void record_here(Environment& env, const Operation& operation) {
+  void record_here(Environment& env, NodeId operation) {
     if (is_decided(env, operation)) return;
-    auto [args, kwargs] = arguments_of(env, operation);
+    const Node& program_node = env.graph.node(operation);
+    const ProgramNode& facts = env.graph.facts(operation);
+    auto [args, kwargs] = arguments_of(env, program_node);
+    const std::vector<ProgramResult> results = env.graph.results(operation);
     // An operation on plain values only is evaluated.
-    if (operation.outputs.size() == 1 && kwargs.empty()) {
-      if (auto result = fold(operation.target.text(), args)) {
-        env.fixed.emplace(operation.outputs[0].value.index, std::move(*result));
+    if (results.size() == 1 && kwargs.empty()) {
+      if (auto result = fold(*program_node.target, args)) {
+        env.fixed.emplace(results[0].value.index, std::move(*result));
         return;
       }
     }
-    if (operation.target == "aten._assert_scalar.default" && !args.empty() && args[0] == Argument(true))
+    if (program_node.target == "aten._assert_scalar.default" && !args.empty() && args[0] == Argument(true))
       return;
-    const auto source = innermost_frame(operation.stack_trace.view());
-    const Expression* condition = asserted_condition(operation, env.graph);
+    const auto source = innermost_frame(facts.stack_trace.view());
+    const Expression* condition = asserted_condition(env.graph, operation);
     if (condition != nullptr && !bound_.dimensions().implies(*condition))
       tracer_.guard(*condition, source, GuardReason::kAssert);
-    for (const ProgramSubgraph& subgraph : operation.subgraphs) record_subgraph(env, operation, subgraph);
     std::vector<NodeId> for_subgraphs;
-    for (const ProgramSubgraph& subgraph : operation.subgraphs) {
-      for_each_lasting_operand(operation, subgraph.graph, [&](NodeId, const Argument& operand) {
+    bool has_subgraphs = false;
+    env.graph.for_each_subgraph(operation, [&](const std::string& name, const ProgramView& body) {
+      has_subgraphs = true;
+      record_subgraph(env, program_node, name, body);
+    });
+    env.graph.for_each_subgraph(operation, [&](const std::string&, const ProgramView& body) {
+      for_each_lasting_operand(program_node, body, [&](NodeId, const Argument& operand) {
         const auto* value = operand.get_if<NodeId>();
         if (value != nullptr && env.nodes[value->index].valid())
           for_subgraphs.push_back(env.nodes[value->index]);
         if (value != nullptr && is_models_own(env, *value)) for_subgraphs.push_back(node_of(env, *value));
       });
-    }
+    });
 
     // With a token, the program's name is that of with_effects, which called the operator.
-    const bool has_other_name = operation.has_effect && operation.subgraphs.empty();
-    const std::string name = has_other_name ? "" : operation.name;
+    const bool has_other_name = facts.has_effect && !has_subgraphs;
+    const std::string name = has_other_name ? "" : env.graph.operation_name(operation);
     const NodeId node =
-        tracer_.call_with_subgraphs(operation.target.text(), std::move(args), std::move(kwargs),
-                                    meta_of_results(env, operation), source, name, for_subgraphs);
+        tracer_.call_with_subgraphs(*program_node.target, std::move(args), std::move(kwargs),
+                                    meta_of_results(env, results), source, name, for_subgraphs);
     Items<std::int64_t> made;
-    for (const auto& [value, path] : operation.outputs) {
+    for (const auto& [value, path] : results) {
       if (path.empty()) {
         env.nodes[value.index] = node;
       } else if (env.uses[value.index] > 0 && env.fixed.count(value.index) == 0) {
-        const ProgramValue& made_value = env.graph.values[value.index];
-        env.nodes[value.index] = item(node, path, made, made_value.meta, source, made_value.name);
+        env.nodes[value.index] =
+            item(node, path, made, env.graph.meta(value), source, env.graph.value_name(value));
       }
     }
   }
 
-  static Meta meta_of_results(const Environment& env, const Operation& operation) {
+  static Meta meta_of_results(const Environment& env, const std::vector<ProgramResult>& results) {
     Meta meta;
-    for (const auto& [value, path] : operation.outputs) {
+    for (const auto& [value, path] : results) {
       Meta* place = &meta;
       for (const std::int64_t index : path) {
         auto& items = place->items ? *place->items : place->items.emplace();
@@ -444,38 +445,29 @@ class ModuleGraphBuilder {
         items.resize(std::max(items.size(), at + 1));
         place = &items[at];
       }
-      *place = env.graph.values[value.index].meta;
+      *place = env.graph.meta(value);
     }
     return meta;
   }
 
   // Returns whether the ranges of the dimensions decide the operation: its results are known, or its check
   // holds.
-  static bool is_decided(const Environment& env, const Operation& operation) {
-    if (operation.holds) return true;
-    const Effect effect = effect_of(operation);
-    if (operation.outputs.empty() || (effect != Effect::kSymbolic && effect != Effect::kPure)) return false;
-    return std::all_of(operation.outputs.begin(), operation.outputs.end(), [&](const auto& output) {
-      return env.graph.values[output.value.index].fixed.has_value();
-    });
+  static bool is_decided(const Environment& env, NodeId operation) {
+    if (env.graph.facts(operation).holds) return true;
+    if (env.graph.table().fixed.empty() || !env.graph.has_results(operation)) return false;
+    const Effect effect = effect_of(env.graph, operation);
+    if (effect != Effect::kSymbolic && effect != Effect::kPure) return false;
+    bool all = true;
+    env.graph.for_each_result(operation, [&](NodeId value) { all = all && env.graph.find_fixed(value); });
+    return all;
   }
 
-  void record_subgraph(Environment& outer, const Operation& operation, const ProgramSubgraph& subgraph) {
+  void record_subgraph(Environment& outer, const Node& operation, const std::string& name,
+                       const ProgramView& graph) {
     const CallId call = open_.empty() ? base_ : open_.back();
-    const ProgramGraph& graph = subgraph.graph;
-    // Several operators may use one subgraph, which the program then repeats.
-    const auto [known, is_new] = outer.subgraphs.emplace(subgraph.name, &graph);
-    if (!is_new) {
-      const ProgramGraph& same = *known->second;
-      if (same.operations.size() == graph.operations.size() && same.values.size() == graph.values.size())
-        return;
-      throw input_error("two different subgraphs are named '" + subgraph.name + "'");
-    }
-    tracer_.begin_subgraph(subgraph.name);
-    const auto place = static_cast<std::size_t>(&operation - outer.graph.operations.data());
-    const auto& said = outer.said.operations[place].subgraphs;
-    const auto same = std::ranges::find(said, subgraph.name, &ProgramSubgraph::name);
-    Environment env(graph, same == said.end() ? graph : same->graph, bound_.custom_costs());
+    if (!outer.subgraphs.insert(name).second) return;
+    tracer_.begin_subgraph(name);
+    Environment env(graph, outer.said.find_subgraph(name).value_or(graph), bound_.custom_costs());
     bind_inputs(outer, operation, env);
     record_inputs(env);
     record_all(env);
@@ -485,7 +477,7 @@ class ModuleGraphBuilder {
   }
 
   // Notes the inputs of a subgraph that are parameters, buffers or constants of the model in every run of it.
-  static void bind_inputs(const Environment& outer, const Operation& operation, Environment& subgraph) {
+  static void bind_inputs(const Environment& outer, const Node& operation, Environment& subgraph) {
     for_each_lasting_operand(operation, subgraph.graph, [&](NodeId input, const Argument& operand) {
       const auto* value = operand.get_if<NodeId>();
       if (value == nullptr) return;
@@ -495,11 +487,11 @@ class ModuleGraphBuilder {
   }
 
   // Tells the tracer which tensors the calls of each module return; it keeps those of the first call.
-  void note_outputs(const ProgramGraph& graph) {
+  void note_outputs(const ProgramView& graph) {
     const auto note = [&](ModuleId module, const std::vector<NodeId>& values) {
       std::vector<Meta> outputs;
       for (const NodeId value : values) {
-        const Meta& meta = graph.values[value.index].meta;
+        const Meta& meta = graph.meta(value);
         if (meta.kind() == ValueKind::kTensor) outputs.push_back(meta);
       }
       tracer_.module_gives(module, std::move(outputs));
@@ -507,8 +499,9 @@ class ModuleGraphBuilder {
     const auto given = outputs_of_calls(graph, program_.hierarchy());
     for (CallId call = 1; call < calls_.size(); ++call) note(calls_[call].module, given[call]);
     std::vector<NodeId> results;
-    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-      const auto* value = graph.outputs[i].get_if<NodeId>();
+    const std::vector<Argument> outputs = graph.outputs();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const auto* value = outputs[i].get_if<NodeId>();
       if (value != nullptr && is_result(program_.signature().outputs[i].role)) results.push_back(*value);
     }
     note(ModuleId{0}, results);
@@ -516,23 +509,23 @@ class ModuleGraphBuilder {
 
   // --- leaves ---
 
-  void record_leaf(Environment& env, CallId leaf, const std::vector<std::uint32_t>& all) {
-    std::vector<std::uint32_t> operations = all;
+  void record_leaf(Environment& env, CallId leaf, const std::vector<NodeId>& all) {
+    std::vector<NodeId> operations = all;
     go_to(calls_[leaf].parent);
     const auto reached = reached_modules(env.graph, operations, leaf);
     const auto is_own = [&](NodeId value) { return is_leafs_own(env, value, reached); };
-    const Operation& first = env.graph.operations[all.front()];
+    const ProgramNode& first = env.graph.facts(all.front());
     const Boundary boundary = env.sizes.settle(
         operations, [&](const auto& inside) { return boundary_of(env.graph, inside, env.uses, is_own); },
-        [&](const Operation& operation) {
-          return program_.hierarchy().is_run_by_caller_of(operation, leaf);
+        [&](NodeId operation) {
+          return program_.hierarchy().is_run_by_caller_of(env.graph.facts(operation), leaf);
         });
     auto source = calling_frame(first.stack_trace.view(), calls_[leaf].depth, calls_[first.call].depth + 1);
     if (!source) source = innermost_frame(first.stack_trace.view());
 
     const LeafOperations inside{env.graph, operations, boundary};
     std::optional<LeafCall> call;
-    if (&env.graph == &bound_.graph()) {
+    if (&env.graph.module_graph() == &bound_.graph().module_graph()) {
       const CallSignature* signature = program_.find_signature(calls_[leaf]);
       const auto is_known = [&](NodeId value) {
         Found found;
@@ -545,8 +538,8 @@ class ModuleGraphBuilder {
         const auto lifted = env.lifted.find(env.origin[value.index].index);
         return lifted != env.lifted.end() ? std::string_view(lifted->second->target) : std::string_view();
       };
-      const auto path_of_call = [&](const Operation& operation) -> std::string_view {
-        return program_.modules()[calls_[operation.call].module.index].path;
+      const auto path_of_call = [&](NodeId operation) -> std::string_view {
+        return program_.modules()[calls_[env.graph.facts(operation).call].module.index].path;
       };
       const ModuleInfo& module = program_.modules()[calls_[leaf].module.index];
       call = torch_nn_call(inside, module.type, {name_of_own, path_of_call});
@@ -559,35 +552,35 @@ class ModuleGraphBuilder {
                                           meta_of_result(env, *call), source);
     if (is_plain && call->args.size() > 1) tracer_.set_in_order_of_use(node);
     stands_for(env, node, operations, *call, source);
-    for (const std::uint32_t index : all) {  // checks that are not the leaf's
-      const Operation& check = env.graph.operations[index];
-      if (check.outputs.empty() && !std::ranges::binary_search(operations, index)) record_here(env, check);
+    for (const NodeId check : all) {  // checks that are not the leaf's
+      if (!env.graph.has_results(check) && !std::ranges::binary_search(operations, check))
+        record_here(env, check);
     }
   }
 
   static Meta meta_of_result(const Environment& env, const LeafCall& call) {
     const bool is_single = call.results.size() == 1 && call.results[0].path.empty();
-    return is_single ? env.graph.values[call.results[0].value.index].meta : Meta{};
+    return is_single ? env.graph.meta(call.results[0].value) : Meta{};
   }
 
   // Records the operations that a call stands for and their cost, and the nodes for the parts of its result.
-  void stands_for(Environment& env, NodeId node, const std::vector<std::uint32_t>& operations,
-                  const LeafCall& call, const std::optional<SourceLocation>& source) {
+  void stands_for(Environment& env, NodeId node, const std::vector<NodeId>& operations, const LeafCall& call,
+                  const std::optional<SourceLocation>& source) {
     tracer_.set_program(node, part_of(env.graph, operations, call));
     tracer_.set_cost(node, env.costs.cost_of(operations));
     Items<Argument> made;
     for (const auto& [value, path] : call.results) {
       if (env.fixed.count(value.index) != 0) continue;
-      const Meta& meta = env.graph.values[value.index].meta;
+      const Meta& meta = env.graph.meta(value);
       env.nodes[value.index] = path.empty() ? node : item(node, path, made, meta, source, "");
     }
     for (const auto& [value, same] : call.handed_on) env.nodes[value.index] = env.nodes[same.index];
   }
 
-  static ProgramPart part_of(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations,
+  static ProgramPart part_of(const ProgramView& graph, const std::vector<NodeId>& operations,
                              const LeafCall& call) {
     ProgramPart part;
-    for (const auto index : operations) part.nodes.push_back(name_of_node(graph, graph.operations[index]));
+    for (const NodeId operation : operations) part.nodes.push_back(name_of_node(graph, operation));
     std::vector<Argument> path;
     const auto add = [&](const Argument& operand, const auto& self) -> void {
       const auto below = [&](const Argument& key, const Argument& item) {
@@ -596,7 +589,7 @@ class ModuleGraphBuilder {
         path.pop_back();
       };
       if (const auto* value = operand.get_if<NodeId>()) {
-        part.inputs.push_back({graph.values[value->index].name, path});
+        part.inputs.push_back({graph.value_name(*value), path});
       } else if (const auto* items = items_of(operand)) {
         for (std::size_t i = 0; i < items->size(); ++i) below(static_cast<std::int64_t>(i), (*items)[i]);
       } else if (const auto* dict = operand.get_if<Argument::Dict>()) {
@@ -611,25 +604,22 @@ class ModuleGraphBuilder {
       path = {name};
       add(argument, add);
     }
-    for (const auto& [value, where] : call.results)
-      part.results.push_back({graph.values[value.index].name, where});
+    for (const auto& [value, where] : call.results) part.results.push_back({graph.value_name(value), where});
     return part;
   }
 
   // Returns a whole graph as a part, with its inputs as positional arguments.
-  static ProgramPart whole(const ProgramGraph& graph) {
+  static ProgramPart whole(const ProgramView& graph) {
     Boundary boundary;
-    for (const auto& input : graph.inputs) boundary.entering.push_back(input.value);
-    for (const Argument& output : graph.outputs) {
+    boundary.entering = graph.inputs();
+    for (const Argument& output : graph.outputs()) {
       if (const auto* value = output.get_if<NodeId>()) boundary.leaving.push_back(*value);
     }
-    std::vector<std::uint32_t> all(graph.operations.size());
-    std::iota(all.begin(), all.end(), 0U);
-    return part_of(graph, all, plain_call(boundary));
+    return part_of(graph, graph.operations(), plain_call(boundary));
   }
 
   void record_function(Environment& env, const KeptCall& kept) {
-    go_to(env.graph.operations[kept.operations.front()].call);
+    go_to(env.graph.facts(kept.operations.front()).call);
     const LeafCall call = plain_call(kept.boundary);
     auto [args, kwargs] = arguments_of(env, call);
     const NodeId node = tracer_.call_model_function(kept.function, std::move(args), std::move(kwargs),
@@ -638,20 +628,21 @@ class ModuleGraphBuilder {
   }
 
   // Returns the leaf's module and the modules that run within its call.
-  std::vector<ModuleId> reached_modules(const ProgramGraph& graph,
-                                        const std::vector<std::uint32_t>& operations, CallId leaf) const {
+  std::vector<ModuleId> reached_modules(const ProgramView& graph, const std::vector<NodeId>& operations,
+                                        CallId leaf) const {
     std::vector<ModuleId> reached{calls_[leaf].module};
     std::unordered_set<CallId> seen{leaf};
-    const auto look = [&](const Operation& operation, const auto& self) -> void {
-      for (CallId call = operation.call; operation.has_stack && call != kRootCall && seen.insert(call).second;
+    const auto look = [&](const ProgramView& at, NodeId operation, const auto& self) -> void {
+      const ProgramNode& facts = at.facts(operation);
+      for (CallId call = facts.call; facts.has_stack && call != kRootCall && seen.insert(call).second;
            call = calls_[call].parent) {
         reached.push_back(calls_[call].module);
       }
-      for (const ProgramSubgraph& inner : operation.subgraphs) {
-        for (const Operation& in_subgraph : inner.graph.operations) self(in_subgraph, self);
-      }
+      at.for_each_subgraph(operation, [&](const std::string&, const ProgramView& body) {
+        for (const NodeId inner : body.operations()) self(body, inner, self);
+      });
     };
-    for (const auto index : operations) look(graph.operations[index], look);
+    for (const NodeId operation : operations) look(graph, operation, look);
     return reached;
   }
 
@@ -677,21 +668,21 @@ class ModuleGraphBuilder {
   // signature.  Returns the arguments of a call of the root.
   std::vector<Argument> record_user_inputs(Environment& env, GraphSignature& signature) {
     const InputChoice choice = input_choice();
-    const auto& inputs = env.graph.inputs;
+    const std::vector<NodeId>& inputs = program_.inputs();
     std::vector<Argument> placeholders;
     input_names_.assign(inputs.size(), {});
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (env.lifted.count(inputs[i].value.index) != 0) continue;
+      if (env.lifted.count(inputs[i].index) != 0) continue;
       const auto& entry = signature.inputs[i];
-      if (fix_input(env, choice, inputs[i].value, entry)) {
-        placeholders.emplace_back(env.fixed.at(inputs[i].value.index));
+      if (fix_input(env, choice, inputs[i], entry)) {
+        placeholders.emplace_back(env.fixed.at(inputs[i].index));
         signature.inputs[i].value = placeholders.back();
         continue;
       }
       const std::string name = input_name(entry.name, i);
       // The value that the program was exported with is no default: torch refuses a call without it.
-      const NodeId node = tracer_.placeholder(name, {}, env.graph.values[inputs[i].value.index].meta);
-      env.nodes[inputs[i].value.index] = node;
+      const NodeId node = tracer_.placeholder(name, {}, env.graph.meta(inputs[i]));
+      env.nodes[inputs[i].index] = node;
       placeholders.emplace_back(node);
       input_names_[i] = name;
       if (entry.value) guard_value(name, *entry.value, GuardReason::kExported);
@@ -720,7 +711,7 @@ class ModuleGraphBuilder {
     using Kind = InputChoice::Decision::Kind;
     if (decision.kind == Kind::kRemains) return false;
     if (decision.kind == Kind::kFixed) {
-      const Meta& meta = env.graph.values[value.index].meta;
+      const Meta& meta = env.graph.meta(value);
       check_concrete(entry, meta, *decision.value);
       const auto* number = decision.value->get_if<std::int64_t>();
       if (meta.value && !meta.value->number() && number != nullptr) {
@@ -765,7 +756,7 @@ class ModuleGraphBuilder {
     for (std::size_t i = 0; i < program_.signature().inputs.size(); ++i) {
       const auto& entry = program_.signature().inputs[i];
       if (entry.target || inputs.size() > 400) continue;
-      const Meta& meta = bound_.graph().values[bound_.graph().inputs[i].value.index].meta;
+      const Meta& meta = bound_.graph().meta(program_.inputs()[i]);
       inputs += (inputs.empty() ? "" : ", ") + shell_word(entry.name);
       inputs += entry.value ? " (fixed)" : ": " + meta.type.value_or("Tensor");
     }
@@ -781,10 +772,10 @@ class ModuleGraphBuilder {
   std::unordered_map<std::string, NodeId> mutable_inputs(const GraphSignature& signature) const {
     std::unordered_map<std::string, NodeId> found;
     if (std::none_of(signature.outputs.begin(), signature.outputs.end(), is_mutation)) return found;
-    const auto& inputs = bound_.graph().inputs;
+    const std::vector<NodeId>& inputs = program_.inputs();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const auto& entry = signature.inputs[i];
-      found.emplace(entry.target ? *entry.target : entry.name, inputs[i].value);
+      found.emplace(entry.target ? *entry.target : entry.name, inputs[i]);
     }
     return found;
   }
@@ -797,25 +788,26 @@ class ModuleGraphBuilder {
     std::unordered_set<std::size_t> absorbed;
     if (inputs.empty()) return absorbed;
     constexpr std::size_t kNever = SIZE_MAX;
-    std::vector<std::size_t> made_in(env.graph.values.size(), kNever);
-    std::vector<std::size_t> last_use(env.graph.values.size(), 0);
-    std::vector<std::uint32_t> uses_in_maker(env.graph.values.size(), 0);
+    const std::size_t count = env.graph.graph().id_count();
+    std::vector<std::size_t> made_in(count, kNever);
+    std::vector<std::size_t> last_use(count, 0);
+    std::vector<std::uint32_t> uses_in_maker(count, 0);
     for (std::size_t at = 0; at < steps.size(); ++at) {
-      for (const auto index : steps[at].operations) {
-        const Operation& operation = env.graph.operations[index];
-        for_each_input(operation, [&](NodeId value) {
+      for (const NodeId operation : steps[at].operations) {
+        for_each_input(env.graph.node(operation), [&](NodeId value) {
           last_use[value.index] = at;
           if (made_in[value.index] == at) ++uses_in_maker[value.index];
         });
-        for (const auto& output : operation.outputs) made_in[output.value.index] = at;
+        env.graph.for_each_result(operation, [&](NodeId value) { made_in[value.index] = at; });
       }
     }
-    for (const Argument& output : env.graph.outputs) {
+    const std::vector<Argument> outputs = env.graph.outputs();
+    for (const Argument& output : outputs) {
       for_each_reference(output, [&](NodeId value) { last_use[value.index] = kNever; });
     }
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
       const auto& entry = signature.outputs[i];
-      const auto* value = env.graph.outputs[i].get_if<NodeId>();
+      const auto* value = outputs[i].get_if<NodeId>();
       const auto changed = entry.target ? inputs.find(*entry.target) : inputs.end();
       if (entry.role != SignatureRole::kBufferMutation || value == nullptr || changed == inputs.end())
         continue;
@@ -832,6 +824,7 @@ class ModuleGraphBuilder {
   void record_mutations(Environment& env, const GraphSignature& signature,
                         const std::unordered_map<std::string, NodeId>& inputs,
                         const std::unordered_set<std::size_t>& absorbed) {
+    const std::vector<Argument> outputs = env.graph.outputs();
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
       const auto& entry = signature.outputs[i];
       if (!is_mutation(entry) || absorbed.count(i) != 0 || !entry.target) continue;
@@ -840,8 +833,8 @@ class ModuleGraphBuilder {
         throw input_error("the program changes '" + *entry.target + "', which is not one of its inputs");
       }
       const NodeId target = node_of(env, changed->second);
-      tracer_.call_function("aten.copy_.default", {target, with_nodes(env, env.graph.outputs[i])}, {},
-                            env.graph.values[changed->second.index].meta, std::nullopt);
+      tracer_.call_function("aten.copy_.default", {target, with_nodes(env, outputs[i])}, {},
+                            env.graph.meta(changed->second), std::nullopt);
     }
   }
 
@@ -849,13 +842,13 @@ class ModuleGraphBuilder {
     std::vector<Argument> leaves;
     const auto& spec = program_.out_spec();
     Meta meta;
+    const std::vector<Argument> outputs = env.graph.outputs();
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
       if (!is_result(signature.outputs[i].role)) continue;
-      const Argument& output = env.graph.outputs[i];
+      const Argument& output = outputs[i];
       leaves.push_back(with_nodes(env, output));
       const auto* value = output.get_if<NodeId>();
-      if (value != nullptr && spec && spec->kind == TreeSpec::Kind::kLeaf)
-        meta = env.graph.values[value->index].meta;
+      if (value != nullptr && spec && spec->kind == TreeSpec::Kind::kLeaf) meta = env.graph.meta(*value);
     }
     tracer_.output(spec ? spec->unflatten(leaves) : Argument(Argument::Tuple{std::move(leaves)}),
                    std::move(meta));
@@ -863,12 +856,13 @@ class ModuleGraphBuilder {
 
   void finish(Environment& env, GraphSignature& signature) {
     for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
-      const NodeId value = env.graph.inputs[i].value;
+      const NodeId value = program_.inputs()[i];
       const auto own = env.own_nodes.find(value.index);
       signature.inputs[i].node = own != env.own_nodes.end() ? own->second : env.nodes[value.index];
     }
+    const std::vector<Argument> outputs = env.graph.outputs();
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
-      const auto* value = env.graph.outputs[i].get_if<NodeId>();
+      const auto* value = outputs[i].get_if<NodeId>();
       if (value == nullptr) continue;
       signature.outputs[i].node = env.nodes[value->index];
       const auto fixed = env.fixed.find(value->index);

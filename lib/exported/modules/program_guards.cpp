@@ -91,11 +91,10 @@ class ProgramGuards {
   }
 
   void look_at_inputs() {
-    const ProgramGraph& graph = bound_.graph();
+    const ProgramView graph = bound_.graph();
+    const std::vector<NodeId>& inputs = bound_.program().inputs();
     const GraphSignature& signature = bound_.program().signature();
-    const auto meta = [&](std::size_t i) -> const Meta& {
-      return graph.values[graph.inputs[i].value.index].meta;
-    };
+    const auto meta = [&](std::size_t i) -> const Meta& { return graph.meta(inputs[i]); };
     std::size_t user_input = 0;
     std::vector<std::size_t> ends;  // by input: the end of its sizes in sizes_
     for (std::size_t i = 0; i < placeholders_.size(); ++i) {

@@ -29,13 +29,13 @@ std::optional<LeafCall> fused_call(const LeafOperations& leaf, const Flow& flow,
   constexpr std::array<std::string_view, 5> kOperators{"lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell"};
   constexpr std::array<std::string_view, 4> kModules{"LSTM", "GRU", "RNN", "LSTMCell"};
   if (!is_among(kModules, module)) return std::nullopt;
-  const Operation* operation = nullptr;
-  flow.for_each_operation([&](const Operation& candidate) {
-    if (is_among(kOperators, candidate.target.aten_name())) operation = &candidate;
+  const Node* operation = nullptr;
+  flow.for_each_operation([&](const Node& candidate) {
+    if (is_among(kOperators, aten_name(candidate))) operation = &candidate;
   });
   // The overload for packed sequences is not handled.
   const bool is_known = operation != nullptr && operation->args.size() > 2 &&
-                        (operation->target.parts().overload == "input" || module == "LSTMCell");
+                        (target_parts(*operation).overload == "input" || module == "LSTMCell");
   if (!is_known) return std::nullopt;
   LeafCall call;
   const auto input = given_value(flow, operation->args[0]);
@@ -47,12 +47,11 @@ std::optional<LeafCall> fused_call(const LeafOperations& leaf, const Flow& flow,
     if (module != "LSTM" || index == 0) return {index};
     return {1, index - 1};
   };
+  const std::vector<ProgramResult> outputs = flow.results(*operation);
   for (const NodeId value : leaf.boundary.leaving) {
-    const NodeId source = flow.source(value, [&](const Operation& made_by) { return &made_by == operation; });
-    const auto output =
-        std::find_if(operation->outputs.begin(), operation->outputs.end(),
-                     [&](const Operation::Output& candidate) { return candidate.value == source; });
-    if (output == operation->outputs.end() || output->path.size() != 1) return std::nullopt;
+    const NodeId source = flow.source(value, [&](const Node& made_by) { return &made_by == operation; });
+    const auto output = std::ranges::find(outputs, source, &ProgramResult::value);
+    if (output == outputs.end() || output->path.size() != 1) return std::nullopt;
     call.results.push_back({value, path_of(output->path.front())});
   }
   call.handed_on = leaf.boundary.handed_on;
@@ -95,7 +94,7 @@ class DecomposedCall {
  public:
   DecomposedCall(const LeafOperations& leaf, const Flow& flow, const Decomposed& kind)
       : leaf_(leaf), flow_(flow), kind_(kind) {
-    flow.for_each_operation([&](const Operation& operation) { look_at(operation); });
+    flow.for_each_operation([&](const Node& operation) { look_at(operation); });
   }
 
   std::optional<LeafCall> make() const {
@@ -114,7 +113,7 @@ class DecomposedCall {
 
  private:
   // Learns from a product of a weight with an entering value whether that is the input or the hidden state.
-  void look_at(const Operation& operation) {
+  void look_at(const Node& operation) {
     const Values used = used_by(operation);
     if (used.size() < 2) return;
     for (const NodeId weight : used) {
@@ -161,10 +160,10 @@ class DecomposedCall {
     if (!*is_state) return kind_.results.sequence;
     if (!kind_.has_cell_state) return kind_.results.hidden;
     // hidden = out_gate * tanh(cell), cell = forget_gate * cell + in_gate * new_cell
-    const Operation* made_by = flow_.maker(last_element(value));
+    const Node* made_by = flow_.maker(last_element(value));
     if (made_by == nullptr) return std::nullopt;
-    if (made_by->target.aten_name() == "mul") return kind_.results.hidden;
-    if (made_by->target.aten_name() == "add") return kind_.results.cell;
+    if (aten_name(*made_by) == "mul") return kind_.results.hidden;
+    if (aten_name(*made_by) == "add") return kind_.results.cell;
     return std::nullopt;  // an LSTM with a projection
   }
 
@@ -191,10 +190,8 @@ class DecomposedCall {
 
   // Returns the same by what is concatenated: steps of one layer, or layers.
   std::optional<bool> by_order(NodeId value) const {
-    const auto is_join = [](const Operation& made_by) {
-      return is_among(kJoins, made_by.target.aten_name());
-    };
-    const Operation* joined = flow_.maker(flow_.source(value, is_join));
+    const auto is_join = [](const Node& made_by) { return is_among(kJoins, aten_name(made_by)); };
+    const Node* joined = flow_.maker(flow_.source(value, is_join));
     if (joined == nullptr || !is_join(*joined)) return std::nullopt;
     const Values parts = used_by(*joined);
     if (parts.size() < 2) return std::nullopt;
@@ -208,7 +205,7 @@ class DecomposedCall {
     std::vector<NodeId> pending{value};
     std::set<std::uint32_t> seen;
     for (std::size_t i = 0; i < pending.size(); ++i) {
-      const Operation* made_by = flow_.maker(pending[i]);
+      const Node* made_by = flow_.maker(pending[i]);
       if (made_by == nullptr || !seen.insert(pending[i].index).second) continue;
       for (const NodeId used : used_by(*made_by)) {
         const std::string_view name = flow_.own(flow_.source(used));
@@ -222,13 +219,13 @@ class DecomposedCall {
   // Follows the value back through views, and to the last element of a concatenation.
   NodeId last_element(NodeId value) const {
     while (true) {
-      const auto stop = [](const Operation& made_by) {
+      const auto stop = [](const Node& made_by) {
         constexpr std::array<std::string_view, 3> kSteps{"mul", "add", "tanh"};
-        return is_among(kJoins, made_by.target.aten_name()) || is_among(kSteps, made_by.target.aten_name());
+        return is_among(kJoins, aten_name(made_by)) || is_among(kSteps, aten_name(made_by));
       };
       value = flow_.source(value, stop);
-      const Operation* made_by = flow_.maker(value);
-      if (made_by == nullptr || !is_among(kJoins, made_by->target.aten_name()) || used_by(*made_by).empty())
+      const Node* made_by = flow_.maker(value);
+      if (made_by == nullptr || !is_among(kJoins, aten_name(*made_by)) || used_by(*made_by).empty())
         return value;
       value = used_by(*made_by).back();
     }

@@ -12,18 +12,16 @@ constexpr std::size_t kMaxWork = 20'000'000;
 
 class Scheduler {
  public:
-  explicit Scheduler(const ProgramGraph& graph) : graph_(graph), mark_(graph.values.size(), 0) {
-    effects_.reserve(graph.operations.size());
-    for (const Operation& operation : graph.operations) effects_.push_back(effect_of(operation));
-  }
+  explicit Scheduler(const ProgramView& graph)
+      : graph_(graph), effects_(graph.graph().id_count()), mark_(graph.graph().id_count(), 0) {}
 
-  std::vector<Step> run(const std::function<std::optional<CallId>(const Operation&)>& leaf_of) {
+  std::vector<Step> run(const std::function<std::optional<CallId>(NodeId)>& leaf_of) {
     std::vector<CallId> scattered;
-    for (std::uint32_t index = 0; index < graph_.operations.size(); ++index) {
-      const Operation& operation = graph_.operations[index];
+    for (const NodeId operation : graph_.operations()) {
+      effects_[operation.index] = effect_of(graph_, operation);
       const auto leaf = leaf_of(operation);
       if (leaf && !steps_.empty() && steps_.back().leaf == leaf) {
-        steps_.back().operations.push_back(index);
+        steps_.back().operations.push_back(operation);
         continue;
       }
       if (leaf) {
@@ -31,8 +29,8 @@ class Scheduler {
         place->second.last = steps_.size();
         if (!is_new && !std::exchange(place->second.scattered, true)) scattered.push_back(*leaf);
       }
-      steps_.push_back({leaf, {index}});
-      free_.push_back(!operation.has_stack);
+      steps_.push_back({leaf, {operation}});
+      free_.push_back(!graph_.facts(operation).has_stack);
     }
     // Each gathering keeps the steps in a valid order, and only moves them between its first and last step.
     for (const CallId call : scattered) {
@@ -54,9 +52,7 @@ class Scheduler {
  private:
   Effect effect(const Step& step) const {
     Effect result = Effect::kSymbolic;
-    for (const auto index : step.operations) {
-      result = std::max(result, effects_[index]);
-    }
+    for (const NodeId operation : step.operations) result = std::max(result, effects_[operation.index]);
     return result;
   }
 
@@ -68,16 +64,15 @@ class Scheduler {
 
   bool uses(const Step& step, std::uint32_t mark) const {
     bool found = false;
-    for (const auto index : step.operations) {
-      for_each_input(graph_.operations[index],
+    for (const NodeId operation : step.operations) {
+      for_each_input(graph_.node(operation),
                      [&](NodeId value) { found = found || mark_[value.index] == mark; });
     }
     return found;
   }
   void mark_made(const Step& step, std::uint32_t mark) {
-    for (const auto index : step.operations) {
-      for (const auto& output : graph_.operations[index].outputs) mark_[output.value.index] = mark;
-    }
+    for (const NodeId operation : step.operations)
+      graph_.for_each_result(operation, [&](NodeId value) { mark_[value.index] = mark; });
   }
 
   // Gathers the steps of `call` in [begin, end); see schedule.h.
@@ -163,7 +158,7 @@ class Scheduler {
     std::size_t updated = 0;
   };
 
-  const ProgramGraph& graph_;
+  const ProgramView graph_;
   std::vector<Effect> effects_;  // by operation
   std::vector<Step> steps_;
   std::unordered_map<CallId, Place> places_;
@@ -176,8 +171,8 @@ class Scheduler {
 
 }  // namespace
 
-std::vector<Step> schedule(const ProgramGraph& graph,
-                           const std::function<std::optional<CallId>(const Operation&)>& leaf_of) {
+std::vector<Step> schedule(const ProgramView& graph,
+                           const std::function<std::optional<CallId>(NodeId)>& leaf_of) {
   return Scheduler(graph).run(leaf_of);
 }
 

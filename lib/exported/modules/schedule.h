@@ -3,7 +3,7 @@
 //
 // The program lists operations in execution order, so a call's operations are nearly always contiguous.  They
 // are not where torch.export moved or shared an operation, or added one that belongs to no module.  The order
-// may change only as far as data dependencies and effects allow (effect_of() in program_graph.h).
+// may change only as far as data dependencies and effects allow (effect_of() in program_operations.h).
 //
 // Consecutive operations of one leaf's call form a step, and every other operation is a step of its own.  A
 // call with several steps is gathered within the window from its first step to its last.  Each other step of
@@ -44,19 +44,19 @@
 #include <optional>
 #include <vector>
 
-#include "trace/modules/program_graph.h"
+#include "analysis/program_operations.h"
 
 namespace fxtrace {
 
 // An operation that no leaf's call runs, or a leaf's call with the operations that it stands for.
 struct Step {
   std::optional<CallId> leaf;
-  std::vector<std::uint32_t> operations;  // in program order
+  std::vector<NodeId> operations;  // in program order
 };
 
 // Returns the operations of `graph` as steps, in an order that respects data dependencies and effects.
 // leaf_of() returns the leaf call that an operation belongs to, or nothing.
-std::vector<Step> schedule(const ProgramGraph& graph,
-                           const std::function<std::optional<CallId>(const Operation&)>& leaf_of);
+std::vector<Step> schedule(const ProgramView& graph,
+                           const std::function<std::optional<CallId>(NodeId)>& leaf_of);
 
 }  // namespace fxtrace

@@ -57,7 +57,7 @@ std::optional<LeafCall> call_by_operator(const LeafOperations& leaf, const Flow&
                                          std::string_view module) {
   for (const auto& [name, operation_name, inputs] : kByOperator) {
     if (name != module) continue;
-    const Operation* operation = flow.find_operation(operation_name);
+    const Node* operation = flow.find_operation(operation_name);
     if (operation == nullptr && module == "RNNCell") operation = flow.find_operation("rnn_relu_cell");
     if (operation == nullptr || operation->args.size() < inputs) return std::nullopt;
     LeafCall call = plain_call(leaf.boundary);
@@ -82,10 +82,10 @@ constexpr std::array<std::string_view, 2> kSoftmaxOperators{"softmax", "_softmax
 
 bool has_fused_attention(const Flow& flow) {
   bool found = false;
-  flow.for_each_operation([&](const Operation& operation) {
+  flow.for_each_operation([&](const Node& operation) {
     // The decomposition guards against rows without any key.
-    found = found || operation.target.aten_name().find("scaled_dot_product") != std::string_view::npos ||
-            operation.target.aten_name() == "logical_not";
+    found = found || aten_name(operation).find("scaled_dot_product") != std::string_view::npos ||
+            aten_name(operation) == "logical_not";
   });
   return found;
 }
@@ -94,8 +94,8 @@ bool is_causal(const Flow& flow) {
   constexpr std::size_t kPosition = 5;
   // The decomposition makes the mask itself.
   bool causal = flow.find_operation("logical_not") != nullptr && flow.find_operation("arange") != nullptr;
-  flow.for_each_operation([&](const Operation& operation) {
-    if (operation.target.aten_name() != "scaled_dot_product_attention") return;
+  flow.for_each_operation([&](const Node& operation) {
+    if (aten_name(operation) != "scaled_dot_product_attention") return;
     causal = causal || (operation.args.size() > kPosition && operation.args[kPosition] == Argument(true));
     for (const auto& [name, value] : operation.kwargs) {
       causal = causal || (name == "is_causal" && value == Argument(true));
@@ -116,14 +116,14 @@ class Masks {
   Masks(const Flow& flow, const Values& masks) {
     std::unordered_map<std::uint32_t, Mask> made_of;  // by value
     for (const NodeId value : masks) made_of.emplace(value.index, Mask{value, false, {}});
-    flow.for_each_operation([&](const Operation& operation) {
+    flow.for_each_operation([&](const Node& operation) {
       std::optional<Mask> only;
       bool others = false;
       const Values used = used_by(operation);
       for (const NodeId value : used) {
         if (!flow.is_tensor(value)) continue;
         const auto mask = made_of.find(value.index);
-        const Operation* made_by = flow.maker(value);
+        const Node* made_by = flow.maker(value);
         const bool is_constant = made_by != nullptr && used_by(*made_by).empty();
         if (mask == made_of.end()) {
           others = others || !is_constant;
@@ -137,8 +137,9 @@ class Masks {
       }
       if (only && !others) {
         constexpr std::array<std::string_view, 1> kSpreads{"expand"};
-        only->is_padding = only->is_padding || is_among(kSpreads, operation.target.aten_name());
-        for (const auto& output : operation.outputs) made_of.insert_or_assign(output.value.index, *only);
+        only->is_padding = only->is_padding || is_among(kSpreads, aten_name(operation));
+        for (const auto& output : flow.results(operation))
+          made_of.insert_or_assign(output.value.index, *only);
         return;
       }
       for (const NodeId value : used) {
@@ -181,7 +182,7 @@ std::optional<LeafCall> attention_call(const LeafOperations& leaf, const Flow& f
       set(2);
     }
   };
-  flow.for_each_operation([&](const Operation& operation) {
+  flow.for_each_operation([&](const Node& operation) {
     const Values used = used_by(operation);
     if (used.size() < 2) return;
     for (const NodeId weight : used) {
@@ -189,13 +190,13 @@ std::optional<LeafCall> attention_call(const LeafOperations& leaf, const Flow& f
       std::size_t part = 0;
       std::size_t parts = 1;
       const NodeId cut =
-          flow.source(weight, [](const Operation& made_by) { return made_by.outputs.size() > 1; });
-      const Operation* cutting = flow.maker(cut);
-      if (cutting != nullptr && cutting->outputs.size() > 1) {
-        parts = cutting->outputs.size();
-        const auto at = std::find_if(cutting->outputs.begin(), cutting->outputs.end(),
-                                     [&](const auto& output) { return output.value == cut; });
-        part = static_cast<std::size_t>(at - cutting->outputs.begin());
+          flow.source(weight, [&](const Node& made_by) { return flow.results(made_by).size() > 1; });
+      const Node* cutting = flow.maker(cut);
+      const auto pieces = cutting == nullptr ? std::vector<ProgramResult>() : flow.results(*cutting);
+      if (pieces.size() > 1) {
+        parts = pieces.size();
+        part =
+            static_cast<std::size_t>(std::ranges::find(pieces, cut, &ProgramResult::value) - pieces.begin());
       }
       const std::string_view name = flow.own(flow.source(cut));
       if (name.empty()) continue;
@@ -228,11 +229,11 @@ std::optional<LeafCall> attention_call(const LeafOperations& leaf, const Flow& f
   if (attention) call.kwargs.emplace_back("attn_mask", *attention);
 
   for (const NodeId value : leaf.boundary.leaving) {
-    const auto is_softmax = [](const Operation& made_by) {
-      return is_among(kSoftmaxOperators, made_by.target.aten_name());
+    const auto is_softmax = [](const Node& made_by) {
+      return is_among(kSoftmaxOperators, aten_name(made_by));
     };
     const NodeId source = flow.source(value, is_softmax);
-    const Operation* made_by = flow.maker(source);
+    const Node* made_by = flow.maker(source);
     const bool is_weights = made_by != nullptr && is_softmax(*made_by);
     call.results.push_back({value, {is_weights ? 1 : 0}});
     if (is_weights && flow.find_operation("mean") == nullptr)
@@ -263,7 +264,7 @@ constexpr std::array<TransformerModule, 5> kTransformers{
 // is.
 bool is_data(const Flow& flow, NodeId value) {
   bool data = false;
-  flow.for_each_operation([&](const Operation& operation) {
+  flow.for_each_operation([&](const Node& operation) {
     const Values used = used_by(operation);
     const bool has_weight = std::any_of(used.begin(), used.end(),
                                         [&](NodeId other) { return !flow.own(flow.source(other)).empty(); });
@@ -326,9 +327,9 @@ std::optional<LeafCall> transformer_call(const LeafOperations& leaf, const Flow&
 std::optional<LeafCall> pooling_call(const LeafOperations& leaf, const Flow& flow) {
   LeafCall call = plain_call(leaf.boundary);
   if (call.results.size() != 1) return std::nullopt;
-  const Operation* made_by = flow.maker(call.results[0].value);
-  if (made_by == nullptr || made_by->outputs.size() != 2) return std::nullopt;
-  if (made_by->outputs[1].value != call.results[0].value) return std::nullopt;
+  const Node* made_by = flow.maker(call.results[0].value);
+  const auto made = made_by == nullptr ? std::vector<ProgramResult>() : flow.results(*made_by);
+  if (made.size() != 2 || made[1].value != call.results[0].value) return std::nullopt;
   call.results[0].path = {1};
   return call;
 }
@@ -336,7 +337,7 @@ std::optional<LeafCall> pooling_call(const LeafOperations& leaf, const Flow& flo
 std::optional<LeafCall> embedding_bag_call(const LeafOperations& leaf, const Flow& flow) {
   constexpr std::size_t kOffsets = 2;
   constexpr std::size_t kWeights = 6;
-  const Operation* operation = flow.find_operation("embedding_bag");
+  const Node* operation = flow.find_operation("embedding_bag");
   if (operation == nullptr || operation->args.size() <= kOffsets) return std::nullopt;
   LeafCall call = plain_call(leaf.boundary);
   const auto input = given_value(flow, operation->args[1]);

@@ -116,23 +116,25 @@ bool lists_all_parameters(const GraphSignature& signature,
 
 // Tells the hierarchy which calls use which tensors; `names` are those of values that are tensors of the
 // model.
-void note_uses(const ProgramGraph& graph, const std::map<NodeId, std::string_view>& names,
+void note_uses(const ProgramView& graph, const std::map<NodeId, std::string_view>& names,
                Hierarchy& hierarchy) {
-  for (const Operation& operation : graph.operations) {
-    for_each_input(operation, [&](NodeId value) {
+  for (const NodeId operation : graph.operations()) {
+    const Node& node = graph.node(operation);
+    const bool has_subgraphs = graph.count_subgraphs(operation) > 0;
+    for_each_input(node, [&](NodeId value) {
       const auto tensor = names.find(value);
-      if (tensor != names.end() && operation.subgraphs.empty())
-        hierarchy.note_use(operation.call, tensor->second);
+      if (tensor != names.end() && !has_subgraphs)
+        hierarchy.note_use(graph.facts(operation).call, tensor->second);
     });
-    for (const ProgramSubgraph& body : operation.subgraphs) {
+    graph.for_each_subgraph(operation, [&](const std::string&, const ProgramView& body) {
       std::map<NodeId, std::string_view> inner;
-      for_each_lasting_operand(operation, body.graph, [&](NodeId input, const Argument& operand) {
+      for_each_lasting_operand(node, body, [&](NodeId input, const Argument& operand) {
         const auto* value = operand.get_if<NodeId>();
         const auto tensor = value == nullptr ? names.end() : names.find(*value);
         if (tensor != names.end()) inner.emplace(input, tensor->second);
       });
-      note_uses(body.graph, inner, hierarchy);
-    }
+      note_uses(body, inner, hierarchy);
+    });
   }
 }
 
@@ -150,7 +152,8 @@ ExportedProgram::ExportedProgram(const FileInfo& info, const std::optional<std::
     for (const JsonValue entry : module_calls->items()) hierarchy_.declare(entry.at("fqn").string());
   }
   const JsonValue signature = module.at("signature");
-  graph_ = read_graph(document_, module.at("graph"), hierarchy_, token_names(signature));
+  std::tie(graph_, table_) = read_graph(document_, module.at("graph"), hierarchy_, token_names(signature));
+  inputs_ = graph().inputs();
   read_signature(signature);
   if (const auto named_tuples = module.find("treespec_namedtuple_fields")) {
     for (const JsonValue type : named_tuples->fields()) {
@@ -164,15 +167,14 @@ ExportedProgram::ExportedProgram(const FileInfo& info, const std::optional<std::
   const auto names = numbered_names(signature_, tensors);
   std::optional<CallComparison> comparison;
   const auto may_be_one = [&](CallId a, CallId b) {
-    if (!comparison) comparison.emplace(graph_, hierarchy_);
+    if (!comparison) comparison.emplace(graph(), hierarchy_);
     return comparison->may_be_one_module(a, b);
   };
   std::map<NodeId, std::string_view> tensor_values;
   for (std::size_t i = 0; i < signature_.inputs.size(); ++i) {
-    if (const auto& target = signature_.inputs[i].target)
-      tensor_values.emplace(graph_.inputs[i].value, *target);
+    if (const auto& target = signature_.inputs[i].target) tensor_values.emplace(inputs_[i], *target);
   }
-  note_uses(graph_, tensor_values, hierarchy_);
+  note_uses(graph(), tensor_values, hierarchy_);
   hierarchy_.finish(names, may_be_one, info.size);
   make_parameters(tensors, names);
   read_guards(program);
@@ -265,13 +267,13 @@ void ExportedProgram::read_signature(const JsonValue& signature) {
   for (const JsonValue spec : outputs.items()) {
     if (!is_token(spec)) signature_.outputs.push_back(read(spec, kOutputs));
   }
-  if (signature_.inputs.size() != graph_.inputs.size()) {
+  if (signature_.inputs.size() != inputs_.size()) {
     inputs.fail("found " + std::to_string(signature_.inputs.size()) + " entries, but the graph has " +
-                std::to_string(graph_.inputs.size()) + " inputs");
+                std::to_string(inputs_.size()) + " inputs");
   }
-  if (signature_.outputs.size() != graph_.outputs.size()) {
+  if (const std::size_t count = graph().outputs().size(); signature_.outputs.size() != count) {
     outputs.fail("found " + std::to_string(signature_.outputs.size()) + " entries, but the graph has " +
-                 std::to_string(graph_.outputs.size()) + " outputs");
+                 std::to_string(count) + " outputs");
   }
 }
 
@@ -285,10 +287,7 @@ void ExportedProgram::read_call_signatures(const JsonValue& module_calls) {
       read_root_call(*signature);
       continue;
     }
-    if (by_name.empty()) {
-      for (std::uint32_t i = 0; i < graph_.values.size(); ++i)
-        by_name.emplace(graph_.values[i].name, NodeId{i});
-    }
+    if (by_name.empty()) by_name = graph().values_by_name();
     CallSignature call;
     const auto read = [&](const char* key, std::vector<Argument>& to) {
       bool complete = true;
@@ -409,7 +408,7 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
       found.push_back({owner_of(lifted.target), lifted.kind, position_of(*entry.target, i), i, lifted.target,
                        *entry.target});
     }
-    lifted_.emplace(graph_.inputs[i].value.index, std::move(lifted));
+    lifted_.emplace(inputs_[i].index, std::move(lifted));
   }
   // With strict=True the signature lists neither unused tensors nor second names.
   for (const auto& [name, tensor] : tensors) {
@@ -425,18 +424,17 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
   std::unordered_map<std::size_t, std::string> first_names;
   std::map<std::string, std::string> alias_of;
   for (const Found& item : found) {
-    const ProgramValue value =
-        item.input != kNoInput ? graph_.values[graph_.inputs[item.input].value.index] : ProgramValue{};
+    const Meta meta = item.input != kNoInput ? graph().meta(inputs_[item.input]) : Meta{};
     ParameterRecord record;
     record.name = item.name;
     record.kind = item.kind;
     const auto tensor = tensors.find(item.name_in_program);
     if (item.kind == ParameterKind::kCustomObject) {
-      record.type = value.meta.type.value_or("");
+      record.type = meta.type.value_or("");
     } else {
-      record.dtype = value.meta.dtype_text().value_or("");
-      if (value.meta.device) record.device = value.meta.device->text();
-      record.shape = fixed_shape(value);
+      record.dtype = meta.dtype_text().value_or("");
+      if (meta.device) record.device = meta.device->text();
+      if (item.input != kNoInput) record.shape = fixed_shape(graph(), inputs_[item.input]);
       if (tensor != tensors.end()) {
         const TensorRecord& at = tensor->second;
         record.shape = at.sizes;
@@ -492,7 +490,7 @@ void ExportedProgram::read_guards(const JsonValue& program) {
       constraints.push_back({Expression::parse(range.key()), {bound("min_val"), bound("max_val")}});
     }
   }
-  dimensions_.emplace(std::move(constraints), graph_);
+  dimensions_.emplace(std::move(constraints), graph());
   if (const auto code = program.find("guards_code")) {
     for (const JsonValue guard : code->items())
       conditions_.push_back(Expression::parse(readable_guard(guard.string())));

@@ -9,12 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/program_operations.h"
 #include "exported/program/exported_archive.h"
 #include "exported/program/hierarchy.h"
 #include "exported/program/program_dimensions.h"
 #include "exported/program/tree_spec.h"
 #include "support/json_document.h"
-#include "trace/modules/program_graph.h"
 #include "trace/options/options.h"
 #include "trace/tracer/program.h"
 
@@ -53,7 +53,8 @@ class ExportedProgram : public Program {
   std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override;
 
   // --- for BoundExportedProgram and module_graph.h ---
-  const ProgramGraph& graph() const { return graph_; }
+  ProgramView graph() const { return {graph_, table_}; }
+  const std::vector<NodeId>& inputs() const { return inputs_; }  // of graph(), parallel to signature().inputs
   const Hierarchy& hierarchy() const { return hierarchy_; }
   const ExportedArchive& archive() const { return archive_; }
   JsonValue json() const { return document_->root(); }
@@ -85,7 +86,9 @@ class ExportedProgram : public Program {
   std::string model_;
   std::shared_ptr<const JsonDocument> document_;
   Hierarchy hierarchy_;
-  ProgramGraph graph_;
+  ModuleGraph graph_;
+  ProgramTable table_;
+  std::vector<NodeId> inputs_;
   std::string version_, producer_;
 
   GraphSignature signature_;  // without nodes

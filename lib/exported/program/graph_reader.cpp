@@ -2,13 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "analysis/program_operations.h"
 #include "exported/program/sympy_text.h"
+#include "graph/node_spec.h"
+#include "operators/operators.h"
+#include "support/error.h"
 #include "support/text/python_keyword.h"
 
 namespace fxtrace {
@@ -90,48 +97,63 @@ constexpr int kMaxArguments = 100;
 // Reads one graph.
 //
 // Functional programs order effects by tokens: with_effects(token, operator, ...) calls the operator, and
-// returns a new token before its results.  In a ProgramGraph the order of operations expresses the same, so
-// tokens are left out, as torch's ExportedProgram.module() leaves them out.
+// returns a new token before its results.  The order of nodes expresses the same, so tokens are left out, as
+// torch's ExportedProgram.module() leaves them out.
 class Reading {
  public:
   Reading(const std::shared_ptr<const JsonDocument>& document, Hierarchy& hierarchy, int depth = 0)
       : document_(document), hierarchy_(hierarchy), depth_(depth) {}
 
   // `tokens`: the names of inputs that are tokens.  In subgraphs, tokens are recognized by their use.
-  ProgramGraph run(const JsonValue& graph, const TokenNames& tokens) {
+  std::pair<ModuleGraph, ProgramTable> run(const JsonValue& graph, const TokenNames& tokens) {
     reserve(graph);
     for (const JsonValue input : graph.at("inputs").items()) read_input(input, tokens);
     for (const JsonValue node : graph.at("nodes").items()) read_node(node);
-    for (const JsonValue output : graph.at("outputs").items()) {
-      graph_.outputs.push_back(read_argument(output, nullptr));
-    }
-    if (!tokens_.empty()) drop_tokens(graph);
-    if (const auto single = graph.find("is_single_tensor_return")) {
-      graph_.single_output = single->boolean() && graph_.outputs.size() == 1;
-    }
+    read_result(graph);
     place_regions();
     read_metas(graph);
-    return std::move(graph_);
+    if (!tokens_.empty()) drop_tokens(graph);
+    return {std::move(module_graph_), std::move(table_)};
   }
 
  private:
-  // Reserves space for operations and values, which are large and would be moved again and again.
+  // What a node of the file says, until it is one of the graph.
+  struct Operation {
+    struct Output {
+      std::string_view name;
+      std::vector<std::int64_t> path;  // see ProgramResult
+      JsonValue place;
+      bool is_token = false;
+    };
+    std::string target, name;
+    std::vector<Argument> args;
+    Kwargs kwargs;
+    std::vector<Output> outputs;
+    ProgramNode facts;
+    bool has_subgraph = false;
+  };
+
+  // Reserves space for nodes, which are large and would be moved again and again.
   void reserve(const JsonValue& graph) {
     constexpr std::size_t kMost = std::size_t{1} << 18;  // bounds the numbers that a file claims
     std::size_t inputs = 0, nodes = 0;
     for (const JsonValue input : graph.at("inputs").items()) inputs += input.is_object() ? 1 : 0;
     for (const JsonValue node : graph.at("nodes").items()) nodes += node.is_object() ? 1 : 0;
-    graph_.operations.reserve(std::min(nodes, kMost));
-    graph_.values.reserve(std::min(inputs + nodes, kMost));  // one for most nodes
-    by_name_.reserve(std::min(inputs + nodes, kMost));
+    const std::size_t values = std::min(inputs + nodes, kMost);  // one for most nodes
+    graph_.reserve(values + 1);
+    table_.nodes.reserve(values + 1);
+    by_name_.reserve(values);
   }
 
-  NodeId define(std::string_view name, const JsonValue& place) {
-    const NodeId value{static_cast<std::uint32_t>(graph_.values.size())};
-    if (!name.empty() && !by_name_.emplace(name, value).second)
-      place.fail(quoted(name) + " is defined twice");
-    graph_.values.push_back({std::string(name), {}, {}});
-    return value;
+  ProgramView view() const { return {module_graph_, table_}; }
+
+  // Appends a node that is the value with this name.
+  NodeId define(std::string_view name, const JsonValue& place, Graph::NodeSpec spec) {
+    spec.name_hint = name;
+    const NodeId id = graph_.append(std::move(spec));
+    if (!name.empty() && !by_name_.emplace(name, id).second) place.fail(quoted(name) + " is defined twice");
+    if (graph_.node(id).name != name) table_.value_names.emplace(id.index, name);
+    return id;
   }
 
   NodeId use(std::string_view name, const JsonValue& place) const {
@@ -142,12 +164,22 @@ class Reading {
 
   void read_input(const JsonValue& input, const TokenNames& tokens) {
     const auto name = value_name(input);
-    if (name.empty()) {
-      graph_.inputs.push_back({define({}, input), constant_argument(read_constant(input))});
-    } else {
-      graph_.inputs.push_back({define(name, input), std::nullopt});
-      if (tokens.contains(name)) tokens_.insert(graph_.inputs.back().value);
+    Graph::NodeSpec spec;
+    if (name.empty()) spec.args.push_back(constant_argument(read_constant(input)));
+    const NodeId id = define(name, input, std::move(spec));
+    if (!name.empty() && tokens.contains(name)) tokens_.insert(id);
+  }
+
+  void read_result(const JsonValue& graph) {
+    Argument::Tuple outputs;
+    for (const JsonValue output : graph.at("outputs").items()) {
+      Argument argument = read_argument(output, nullptr);
+      if (!is_token(argument)) outputs.items.push_back(std::move(argument));
     }
+    const auto single = graph.find("is_single_tensor_return");
+    const bool is_single = single && single->boolean() && outputs.items.size() == 1;
+    graph_.append(spec_of(Opcode::kOutput, "output",
+                          {is_single ? std::move(outputs.items[0]) : Argument(std::move(outputs))}));
   }
 
   // --- tokens ---
@@ -157,16 +189,12 @@ class Reading {
     return value != nullptr && tokens_.contains(*value);
   }
 
-  // Removes inputs and outputs that are tokens.
   void drop_tokens(const JsonValue& graph) {
-    std::erase_if(graph_.inputs, [&](const auto& input) { return tokens_.contains(input.value); });
-    std::erase_if(graph_.outputs, [&](const Argument& output) { return is_token(output); });
-    const auto check = [&](NodeId value) {
-      if (tokens_.contains(value))
-        graph.fail(quoted(graph_.values[value.index].name) + " is an effect token but is used as a value");
-    };
-    for (const Operation& operation : graph_.operations) for_each_input(operation, check);
-    for (const Argument& output : graph_.outputs) for_each_reference(output, check);
+    for (const NodeId token : tokens_) {
+      if (!graph_.node(token).users.empty())
+        graph.fail(quoted(view().value_name(token)) + " is an effect token but is used as a value");
+      if (!view().is_operation(token)) graph_.erase(token);
+    }
   }
 
   // Turns with_effects(token, operator, ...) into a call of the operator.  `results` is the number of
@@ -178,26 +206,23 @@ class Reading {
     if (token == nullptr || called == nullptr || called->name.empty())
       node.fail("with_effects has no token or no operator among its arguments");
     tokens_.insert(*token);
-    operation.has_effect = true;
+    operation.facts.has_effect = true;
     operation.target = called->name;
-    if (operation.name.empty() && !operation.outputs.empty())
-      operation.name = graph_.values[operation.outputs.front().value.index].name;
+    if (operation.name.empty() && !operation.outputs.empty()) operation.name = operation.outputs.front().name;
     args.erase(args.begin(), args.begin() + 2);
-    drop_first_result(operation);
+    set_token_aside(operation);
     if (results > 2) return;
     for (auto& output : operation.outputs) {
-      if (!output.path.empty()) output.path.erase(output.path.begin());
+      if (!output.is_token && !output.path.empty()) output.path.erase(output.path.begin());
     }
   }
 
-  void drop_first_result(Operation& operation) {
-    std::erase_if(operation.outputs, [&](const Operation::Output& output) {
-      if (output.path.empty() || output.path.front() != 0) return false;
-      tokens_.insert(output.value);
-      return true;
-    });
+  // Marks the first result, which is a token, and counts the others without it.
+  static void set_token_aside(Operation& operation) {
     for (auto& output : operation.outputs) {
-      if (!output.path.empty()) --output.path.front();
+      if (output.path.empty()) continue;
+      output.is_token = output.path.front() == 0;
+      if (!output.is_token) --output.path.front();
     }
   }
 
@@ -208,7 +233,7 @@ class Reading {
     if (token == operation.args.end()) return;
     tokens_.insert(*token->get_if<NodeId>());
     operation.args.erase(token);
-    drop_first_result(operation);
+    set_token_aside(operation);
   }
 
   // Returns the operand of a symbolic argument: an integer, number or boolean, or the value that holds one.
@@ -267,14 +292,10 @@ class Reading {
     const std::string_view name = object.at("name").string();
     const auto found = by_name_.find(name);
     if (found != by_name_.end()) return found->second;
-    const NodeId value{static_cast<std::uint32_t>(graph_.values.size())};
-    by_name_.emplace(name, value);
-    graph_.values.push_back({std::string(name), {}, {}});
+    Graph::NodeSpec spec = spec_of(Opcode::kGetAttr, std::string(name));
     // The type of an object that is only an argument is in no table of the graph.
-    if (const auto type = object.find("class_fqn"))
-      graph_.values.back().meta.type = std::string(type->string());
-    graph_.objects.emplace_back(name, value);
-    return value;
+    if (const auto type = object.find("class_fqn")) spec.meta.edit().type = std::string(type->string());
+    return define(name, object, std::move(spec));
   }
 
   Argument subgraph(const JsonValue& value, Operation& operation) {
@@ -282,15 +303,24 @@ class Reading {
       value.fail("subgraphs of operators are nested more than " + std::to_string(kMaxSubgraphs) + " deep");
     }
     Reading reading(document_, hierarchy_, depth_ + 1);
-    ProgramSubgraph subgraph{std::string(value.at("name").string()), reading.run(value.at("graph"), {})};
+    Subgraph subgraph{std::string(value.at("name").string()), {}};
+    ProgramTable table;
+    std::tie(subgraph.graph, table) = reading.run(value.at("graph"), {});
     if (!reading.tokens_.empty()) {
       if (operation.target != "higher_order.invoke_subgraph")
-        value.fail("the subgraph expects an effect token, but " + quoted(operation.target.text()) +
-                   " passes none");
-      operation.has_effect = true;
+        value.fail("the subgraph expects an effect token, but " + quoted(operation.target) + " passes none");
+      operation.facts.has_effect = true;
     }
+    operation.has_subgraph = true;
     Argument argument = Argument::GraphRef{subgraph.name};
-    operation.subgraphs.push_back(std::move(subgraph));
+    // Several operators may use one subgraph, which the program then repeats.
+    if (const ModuleGraph* known = module_graph_.subgraphs.find_graph(subgraph.name)) {
+      if (known->graph.size() != subgraph.graph.graph.size())
+        throw input_error("two different subgraphs are named '" + subgraph.name + "'");
+      return argument;
+    }
+    table_.subgraphs.emplace(subgraph.name, std::move(table));
+    module_graph_.subgraphs.add(std::move(subgraph));
     return argument;
   }
 
@@ -298,33 +328,74 @@ class Reading {
     Operation operation;
     const JsonValue target = node.at("target");
     operation.target = target_name(target.string());
-    if (operation.target.text().empty()) target.fail("the node has an empty target");
+    if (operation.target.empty()) target.fail("the node has an empty target");
     if (const auto name = node.find("name")) operation.name = name->string();
     if (const auto metadata = node.find("metadata")) {
       if (const auto stack = metadata->find("nn_module_stack")) {
         if (const auto call = hierarchy_.call_of(stack->string())) {
-          operation.call = *call;
-          operation.has_stack = true;
+          operation.facts.call = *call;
+          operation.facts.has_stack = true;
         }
       }
       if (const auto trace = metadata->find("stack_trace"))
-        operation.stack_trace = OwnedText(document_, trace->string());
+        operation.facts.stack_trace = OwnedText(document_, trace->string());
     }
     for (const JsonValue input : node.at("inputs").items()) read_operand(input, operation);
     const std::size_t results = read_outputs(node, operation);
     if (operation.target == "higher_order.with_effects") {
       call_directly(node, results, operation);
-    } else if (operation.has_effect) {
+    } else if (operation.facts.has_effect) {
       call_without_token(operation);
     }
-    if (!operation.subgraphs.empty() && operation.target.parts().kind != TargetKind::kHigherOrder) {
-      target.fail(quoted(operation.target.text()) +
-                  " has a graph argument but is not a higher-order operator");
+    if (operation.has_subgraph && parse_target(operation.target).kind != TargetKind::kHigherOrder)
+      target.fail(quoted(operation.target) + " has a graph argument but is not a higher-order operator");
+    append(std::move(operation));
+  }
+
+  // Appends the node of an operation, and those of its results.
+  void append(Operation operation) {
+    const auto itself = std::ranges::find_if(
+        operation.outputs, [](const auto& output) { return !output.is_token && output.path.empty(); });
+    operation.facts.gives_value = itself != operation.outputs.end();
+    operation.facts.op = find_operator(parse_target(operation.target));
+    Graph::NodeSpec spec = spec_of(Opcode::kCallFunction, std::move(operation.target),
+                                   std::move(operation.args), std::move(operation.kwargs));
+    NodeId id;
+    if (operation.facts.gives_value) {
+      id = define(itself->name, itself->place, std::move(spec));
+      if (operation.name.empty()) operation.name = itself->name;
+    } else {
+      spec.name_hint = operation.name;
+      id = graph_.append(std::move(spec));
     }
-    if (operation.name.empty() && operation.outputs.size() == 1 && operation.outputs[0].path.empty()) {
-      operation.name = graph_.values[operation.outputs[0].value.index].name;
+    if (graph_.node(id).name != operation.name) table_.operation_names.emplace(id.index, operation.name);
+    table_.at(id) = operation.facts;
+    operations_.push_back(id);
+    std::map<std::vector<std::int64_t>, NodeId> lists{{{}, id}};  // by path
+    for (const auto& [name, path, place, is_token] : operation.outputs) {
+      if (path.empty()) continue;
+      const NodeId value = append_item(
+          path, lists, [&](Graph::NodeSpec item) { return define(name, place, std::move(item)); });
+      if (is_token) tokens_.insert(value);
     }
-    graph_.operations.push_back(std::move(operation));
+  }
+
+  // Appends a node for the item at `path` of a result, and nodes for the lists around it that are new.
+  NodeId append_item(std::vector<std::int64_t> path, std::map<std::vector<std::int64_t>, NodeId>& lists,
+                     const std::function<NodeId(Graph::NodeSpec)>& define_item) {
+    const std::int64_t index = path.back();
+    path.pop_back();
+    auto list = lists.find(path);
+    if (list == lists.end()) {
+      const NodeId made =
+          append_item(path, lists, [&](Graph::NodeSpec item) { return graph_.append(std::move(item)); });
+      table_.at(made).gives_value = false;
+      list = lists.emplace(path, made).first;
+    }
+    const NodeId item =
+        define_item(spec_of(Opcode::kCallFunction, "operator.getitem", {list->second, index}));
+    table_.at(item).is_result = true;
+    return item;
   }
 
   void read_operand(const JsonValue& input, Operation& operation) {
@@ -336,7 +407,8 @@ class Reading {
     // name is always right.
     const bool by_position =
         name.empty() || is_python_keyword(name) ||
-        (kind ? kind->integer() != kKeyword : operation.args.empty() || operation.target.aten_name().empty());
+        (kind ? kind->integer() != kKeyword
+              : operation.args.empty() || parse_target(operation.target).space != "aten");
     if (by_position) {
       operation.args.push_back(std::move(argument));
     } else {
@@ -357,7 +429,7 @@ class Reading {
       ++count;
     }
     bool is_tuple = count > 1;
-    if (count == 1 && operation.target.parts().kind == TargetKind::kHigherOrder) {
+    if (count == 1 && parse_target(operation.target).kind == TargetKind::kHigherOrder) {
       if (const auto single = node.find("is_hop_single_tensor_return")) is_tuple = !single->boolean();
     }
     std::int64_t index = 0;
@@ -397,23 +469,27 @@ class Reading {
     }
   }
 
-  void add_output(std::string_view name, const std::vector<std::int64_t>& path, const JsonValue& place,
-                  Operation& operation) {
-    operation.outputs.push_back({define(name, place), path});
+  static void add_output(std::string_view name, const std::vector<std::int64_t>& path, const JsonValue& place,
+                         Operation& operation) {
+    operation.outputs.push_back({name, path, place});
   }
 
   // Returns the innermost call that runs all operations of the subgraphs; nothing when none names a call.
-  std::optional<CallId> call_of_subgraphs(const Operation& operation) const {
+  std::optional<CallId> call_of_subgraphs(NodeId operation) const {
     std::optional<CallId> common;
-    const auto look = [&](const ProgramGraph& graph, const auto& self) -> void {
-      for (const Operation& inner : graph.operations) {
-        if (inner.has_stack) common = common ? hierarchy_.common_call(*common, inner.call) : inner.call;
-        if (!inner.has_stack) {
-          for (const ProgramSubgraph& subgraph : inner.subgraphs) self(subgraph.graph, self);
+    const auto look = [&](const std::string&, const ProgramView& graph, const auto& self) -> void {
+      for (const NodeId inner : graph.operations()) {
+        const ProgramNode& facts = graph.facts(inner);
+        if (facts.has_stack) {
+          common = common ? hierarchy_.common_call(*common, facts.call) : facts.call;
+        } else {
+          graph.for_each_subgraph(
+              inner, [&](const std::string& name, const ProgramView& body) { self(name, body, self); });
         }
       }
     };
-    for (const ProgramSubgraph& subgraph : operation.subgraphs) look(subgraph.graph, look);
+    view().for_each_subgraph(
+        operation, [&](const std::string& name, const ProgramView& body) { look(name, body, look); });
     return common;
   }
 
@@ -421,25 +497,28 @@ class Reading {
   // no stack of its own, and in strict mode it has the root's.  A region is in a call that continues before
   // or behind it.
   void place_regions() {
-    auto& operations = graph_.operations;
-    for (std::size_t i = 0; i < operations.size(); ++i) {
-      Operation& operation = operations[i];
-      if (operation.subgraphs.empty() || (operation.has_stack && !is_region(operation))) continue;
-      const auto inside = call_of_subgraphs(operation);
+    if (module_graph_.subgraphs.empty()) return;
+    for (std::size_t i = 0; i < operations_.size(); ++i) {
+      ProgramNode& facts = table_.at(operations_[i]);
+      if (view().count_subgraphs(operations_[i]) == 0 ||
+          (facts.has_stack && !is_region(view(), operations_[i])))
+        continue;
+      const auto inside = call_of_subgraphs(operations_[i]);
       if (!inside) continue;
-      if (!operation.has_stack) {
-        operation.call = *inside;
-        operation.has_stack = true;
+      if (!facts.has_stack) {
+        facts.call = *inside;
+        facts.has_stack = true;
         continue;
       }
-      if (hierarchy_.common_call(*inside, operation.call) != operation.call) continue;
-      const auto look = [&](const Operation& beside) {
+      if (hierarchy_.common_call(*inside, facts.call) != facts.call) continue;
+      const auto look = [&](NodeId id) {
+        const ProgramNode& beside = table_.at(id);
         if (!beside.has_stack) return;
         const CallId shared = hierarchy_.common_call(*inside, beside.call);
-        if (hierarchy_.common_call(shared, operation.call) == operation.call) operation.call = shared;
+        if (hierarchy_.common_call(shared, facts.call) == facts.call) facts.call = shared;
       };
-      if (i > 0) look(operations[i - 1]);
-      if (i + 1 < operations.size()) look(operations[i + 1]);
+      if (i > 0) look(operations_[i - 1]);
+      if (i + 1 < operations_.size()) look(operations_[i + 1]);
     }
   }
 
@@ -478,7 +557,11 @@ class Reading {
       if (!values) return;
       for (const JsonValue field : values->fields()) {
         const auto found = by_name_.find(field.key());
-        if (found != by_name_.end()) graph_.values[found->second.index].meta = read(field);
+        if (found == by_name_.end()) continue;
+        Shared<Meta> meta = read(field);
+        if (meta == last_meta_) meta = last_meta_;  // one copy of equal ones that follow each other
+        last_meta_ = meta;
+        graph_.set_meta(found->second, std::move(meta));
       }
     };
     each("tensor_values", [&](const JsonValue& value) { return read_tensor_meta(value); });
@@ -504,22 +587,18 @@ class Reading {
     });
   }
 
-  // Fills Operation::given_back: an operation that may return its argument itself does so when nothing about
-  // the tensor changes.
+  // Fills ProgramTable::given_back: an operation that may return its argument itself does so when nothing
+  // about the tensor changes.
   void find_given_back(const JsonValue& graph) {
     const auto tensors = graph.find("tensor_values");
     if (!tensors) return;
-    struct Candidate {
-      std::size_t operation;
-      NodeId argument, result;
-    };
-    std::vector<Candidate> candidates;
+    std::vector<std::pair<NodeId, NodeId>> candidates;  // results, and the arguments that they may be
     std::unordered_map<std::string_view, std::optional<JsonValue>> metas;
-    for (std::size_t i = 0; i < graph_.operations.size(); ++i) {
-      for (const auto& [result, argument] : may_give_back(graph_.operations[i])) {
-        candidates.push_back({i, argument, result});
-        metas.emplace(graph_.values[argument.index].name, std::nullopt);
-        metas.emplace(graph_.values[result.index].name, std::nullopt);
+    for (const NodeId operation : operations_) {
+      for (const auto& [result, argument] : may_give_back(view(), operation)) {
+        candidates.emplace_back(result, argument);
+        metas.emplace(view().value_name(argument), std::nullopt);
+        metas.emplace(view().value_name(result), std::nullopt);
       }
     }
     if (candidates.empty()) return;
@@ -527,12 +606,11 @@ class Reading {
       const auto wanted = metas.find(field.key());
       if (wanted != metas.end()) wanted->second = field;
     }
-    for (const auto& [operation, argument, result] : candidates) {
-      const auto& before = metas.at(graph_.values[argument.index].name);
-      const auto& after = metas.at(graph_.values[result.index].name);
-      if (before && after && is_same_tensor(*before, *after)) {
-        graph_.operations[operation].given_back.emplace_back(result, argument);
-      }
+    for (const auto& [result, argument] : candidates) {
+      const auto& before = metas.at(view().value_name(argument));
+      const auto& after = metas.at(view().value_name(result));
+      if (before && after && is_same_tensor(*before, *after))
+        table_.given_back.emplace(result.index, argument);
     }
   }
 
@@ -548,7 +626,11 @@ class Reading {
   const std::shared_ptr<const JsonDocument>& document_;
   Hierarchy& hierarchy_;
   int depth_;  // the number of subgraphs around this graph
-  ProgramGraph graph_;
+  ModuleGraph module_graph_;
+  Graph& graph_ = module_graph_.graph;
+  ProgramTable table_;
+  std::vector<NodeId> operations_;
+  Shared<Meta> last_meta_;
   std::unordered_map<std::string_view, NodeId> by_name_;
   std::set<NodeId> tokens_;
   std::unordered_map<std::string_view, Expression> expressions_;  // by their text in the JSON
@@ -616,8 +698,9 @@ Argument read_constant(const JsonValue& argument) {
   argument.fail("unknown kind of argument " + quoted(kind) + "; the file may come from a newer PyTorch");
 }
 
-ProgramGraph read_graph(const std::shared_ptr<const JsonDocument>& document, const JsonValue& graph,
-                        Hierarchy& hierarchy, const TokenNames& tokens) {
+std::pair<ModuleGraph, ProgramTable> read_graph(const std::shared_ptr<const JsonDocument>& document,
+                                                const JsonValue& graph, Hierarchy& hierarchy,
+                                                const TokenNames& tokens) {
   return Reading(document, hierarchy).run(graph, tokens);
 }
 

@@ -9,10 +9,11 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include "exported/program/hierarchy.h"
+#include "graph/program_view.h"
 #include "support/json_document.h"
-#include "trace/modules/program_graph.h"
 
 namespace fxtrace {
 
@@ -21,8 +22,9 @@ using TokenNames = std::unordered_set<std::string_view>;
 // Reads a graph and adds its module calls to `hierarchy`.  `tokens`: the names of inputs that only order
 // effects; the result has neither these inputs nor the outputs that they become.  `document`: the document of
 // `graph`, of which the result owns a share.  Throws Error(kInput).
-ProgramGraph read_graph(const std::shared_ptr<const JsonDocument>& document, const JsonValue& graph,
-                        Hierarchy& hierarchy, const TokenNames& tokens);
+std::pair<ModuleGraph, ProgramTable> read_graph(const std::shared_ptr<const JsonDocument>& document,
+                                                const JsonValue& graph, Hierarchy& hierarchy,
+                                                const TokenNames& tokens);
 
 // Reads an argument that refers to no value: a number, a string, None, ...  Throws Error(kInput) for others.
 Argument read_constant(const JsonValue& argument);

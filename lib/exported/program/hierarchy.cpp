@@ -508,7 +508,7 @@ std::optional<ModuleId> Hierarchy::find_module(std::string_view path) const {
   return found->second;
 }
 
-bool Hierarchy::is_run_by_caller_of(const Operation& operation, CallId call) const {
+bool Hierarchy::is_run_by_caller_of(const ProgramNode& operation, CallId call) const {
   return operation.has_stack && operation.call != call && common_call(operation.call, call) == operation.call;
 }
 

@@ -52,7 +52,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/modules/program_graph.h"
+#include "graph/program_view.h"
 #include "trace/tracer/program.h"
 
 namespace fxtrace {
@@ -106,7 +106,7 @@ class Hierarchy {
   // Returns the innermost call that contains both.
   CallId common_call(CallId a, CallId b) const;
   // Returns whether the operation is run by the forward of a call around `call`, not by `call` itself.
-  bool is_run_by_caller_of(const Operation& operation, CallId call) const;
+  bool is_run_by_caller_of(const ProgramNode& operation, CallId call) const;
 
  private:
   struct Entry {

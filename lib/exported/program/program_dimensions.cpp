@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/program_operations.h"
 #include "support/error.h"
 #include "support/text/nearest.h"
 #include "support/text/shell_word.h"
@@ -62,7 +63,7 @@ std::optional<Expression> guard_of(const Expression& expr, const Range& range) {
 
 }  // namespace
 
-ProgramDimensions::ProgramDimensions(std::vector<RangeConstraint> constraints, const ProgramGraph& graph)
+ProgramDimensions::ProgramDimensions(std::vector<RangeConstraint> constraints, const ProgramView& graph)
     : constraints_(std::move(constraints)) {
   std::unordered_map<std::string, Range> ranges;
   for (const auto& [expr, range] : constraints_) {
@@ -77,8 +78,8 @@ ProgramDimensions::ProgramDimensions(std::vector<RangeConstraint> constraints, c
                   found != ranges.end() ? found->second : Range{});
   };
   for (const bool sizes : {true, false}) {
-    for (const auto& input : graph.inputs) {
-      for_each_name(graph.values[input.value.index].meta, [&](const std::string& name, bool is_size) {
+    for (const NodeId input : graph.inputs()) {
+      for_each_name(graph.meta(input), [&](const std::string& name, bool is_size) {
         const Range range = range_of(name, is_size);
         if (is_size == sizes) add_name(name, range, range);
       });
@@ -98,21 +99,20 @@ void ProgramDimensions::add_name(const std::string& name, const Range& known, co
   if (!given_.narrow(name, given)) given_.narrow(name, {});
 }
 
-void ProgramDimensions::add_names(const ProgramGraph& graph) {
-  for (const ProgramValue& value : graph.values) {
-    for_each_name(value.meta, [this](const std::string& name, bool) { add_name(name, {}, {}); });
-  }
-  for (const Operation& operation : graph.operations) {
-    for (const ProgramSubgraph& subgraph : operation.subgraphs) add_names(subgraph.graph);
-  }
+void ProgramDimensions::add_names(const ModuleGraph& graph) {
+  for (const NodeId id : graph.graph.order())
+    for_each_name(*graph.graph.node(id).meta,
+                  [this](const std::string& name, bool) { add_name(name, {}, {}); });
+  for (const Subgraph& subgraph : graph.subgraphs) add_names(subgraph.graph);
 }
 
 // --- options ---
 
-void ProgramDimensions::narrow(const TraceOptions& options, const ProgramGraph& graph,
+void ProgramDimensions::narrow(const TraceOptions& options, const ProgramView& graph,
                                const GraphSignature& signature) {
   may_leave_ranges_ = options.beyond_ranges;
-  if (!options.dimensions.empty()) add_names(graph);
+  const std::vector<NodeId> inputs = graph.inputs();
+  if (!options.dimensions.empty()) add_names(graph.module_graph());
   for (const DimensionRange& range : options.dimensions) {
     narrow(range.name, {range.low, range.high}, "--dim " + shell_word(range.name + "=" + range_text(range)));
   }
@@ -121,7 +121,7 @@ void ProgramDimensions::narrow(const TraceOptions& options, const ProgramGraph& 
     const auto* number = concrete.value.get_if<std::int64_t>();
     if (number == nullptr) continue;
     for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
-      const Meta& meta = graph.values[graph.inputs[i].value.index].meta;
+      const Meta& meta = graph.meta(inputs[i]);
       if (signature.inputs[i].target || signature.inputs[i].name != concrete.name) continue;
       if (!meta.value || meta.value->number() || meta.kind() != ValueKind::kInt) continue;
       fix(*meta.value, *number, "--concrete " + shell_word(concrete.name + "=" + std::to_string(*number)));
@@ -164,7 +164,7 @@ void ProgramDimensions::fix(const Expression& expr, std::int64_t number, const s
   asked_.push_back({expr, {number, number}});
 }
 
-void ProgramDimensions::narrow_by_input(const InputSpec& spec, const ProgramGraph& graph,
+void ProgramDimensions::narrow_by_input(const InputSpec& spec, const ProgramView& graph,
                                         const GraphSignature& signature) {
   const std::string option = "--input " + shell_word(spec.name + "=" + spec.text);
   std::vector<std::string> names;
@@ -183,7 +183,7 @@ void ProgramDimensions::narrow_by_input(const InputSpec& spec, const ProgramGrap
         option + ": the program has no input " + shell_quoted(spec.name) + did_you_mean(spec.name, names),
         {"the inputs are " + joined(names, shell_word)});
   }
-  const Meta& meta = graph.values[graph.inputs[*found].value.index].meta;
+  const Meta& meta = graph.meta(graph.inputs()[*found]);
   const ParsedInputSpec parsed = parse_input_spec(spec);
   const auto wrong = [&](const std::string& what) {
     return usage_error(option + ": " + what, {names_.empty() ? "all sizes of the program are fixed"
@@ -299,50 +299,58 @@ std::vector<Expression> ProgramDimensions::guards(const InputSizes& inputs) cons
 
 // --- the graph ---
 
-void ProgramDimensions::apply(ProgramGraph& graph) {
+void ProgramDimensions::apply(ModuleGraph& graph, ProgramTable& table) {
   if (!are_narrowed()) return;
-  check_asserts(graph);
-  const auto apply_to_graph = [this](ProgramGraph& each, const auto& self) -> void {
-    for (ProgramValue& value : each.values) apply_to(value);
-    for (Operation& operation : each.operations) {
-      operation.holds = holds(operation, each);
-      for (ProgramSubgraph& subgraph : operation.subgraphs) self(subgraph.graph, self);
+  check_asserts({graph, table});
+  const auto apply_to_graph = [this](ModuleGraph& each, ProgramTable& facts, const auto& self) -> void {
+    for (const NodeId id : each.graph.order()) {
+      const Meta& before = *each.graph.node(id).meta;
+      if (before.shape || before.value) {
+        Meta meta = before;
+        if (auto fixed = apply_to(meta)) facts.fixed.insert_or_assign(id.index, *std::move(fixed));
+        each.graph.set_meta(id, std::move(meta));
+      }
     }
+    for (const NodeId id : ProgramView(each, facts).operations())
+      facts.at(id).holds = holds(each.graph.node(id), each.graph);
+    for (Subgraph& subgraph : each.subgraphs) self(subgraph.graph, facts.subgraphs.at(subgraph.name), self);
   };
-  apply_to_graph(graph, apply_to_graph);
+  apply_to_graph(graph, table, apply_to_graph);
 }
 
 // Throws for an assert that cannot hold.  Asserts in subgraphs are skipped, as a subgraph need not run.
-void ProgramDimensions::check_asserts(const ProgramGraph& graph) const {
+void ProgramDimensions::check_asserts(const ProgramView& graph) const {
   if (!beyond_.empty()) return;
-  for (const Operation& operation : graph.operations) {
-    const Expression* condition = asserted_condition(operation, graph);
+  for (const NodeId operation : graph.operations()) {
+    const Expression* condition = asserted_condition(graph, operation);
     if (condition == nullptr || decide(given_, *condition) != false) continue;
     throw usage_error("the program asserts " + condition->text() + ", which can no longer hold",
                       {"with the given options the dimensions are " + list()});
   }
 }
 
-void ProgramDimensions::apply_to(ProgramValue& value) {
-  Meta& meta = value.meta;
+// Narrows what is known of a value.  Returns the value of an integer or boolean that has one possibility
+// left.
+std::optional<Argument> ProgramDimensions::apply_to(Meta& meta) {
   if (meta.shape) {
     for (auto& size : *meta.shape) size = narrowed(size);
   }
-  if (!meta.value || meta.value->number()) return;
+  if (!meta.value || meta.value->number()) return std::nullopt;
   if (meta.kind() == ValueKind::kInt) {
     meta.value = narrowed(*meta.value);
-    if (const auto number = meta.value->number()) value.fixed = *number;
+    if (const auto number = meta.value->number()) return Argument(*number);
   } else if (const auto decided =
                  meta.kind() == ValueKind::kBool ? decide(given_, *meta.value) : std::nullopt) {
-    value.fixed = *decided;
     meta.value = Expression::boolean(*decided);
+    return Argument(*decided);
   } else {
     meta.value = narrowed(*meta.value);
   }
+  return std::nullopt;
 }
 
-bool ProgramDimensions::holds(const Operation& operation, const ProgramGraph& graph) const {
-  const std::string_view callee = operation.target.aten_name();
+bool ProgramDimensions::holds(const Node& operation, const Graph& graph) const {
+  const std::string_view callee = aten_name(operation);
   const bool is_size = callee == "sym_constrain_range_for_size";
   if ((!is_size && callee != "sym_constrain_range") || operation.args.empty()) return false;
   Range allowed{is_size ? std::optional<std::int64_t>(0) : std::nullopt, std::nullopt};
@@ -354,7 +362,7 @@ bool ProgramDimensions::holds(const Operation& operation, const ProgramGraph& gr
   std::optional<SymInt> size;
   if (const auto* number = operation.args[0].get_if<std::int64_t>()) size = *number;
   if (const auto* value = operation.args[0].get_if<NodeId>()) {
-    const auto& known = graph.values[value->index].meta.value;
+    const auto& known = graph.node(*value).meta->value;
     if (known && known->size() != nullptr) size = *known->size();
   }
   if (!size) return false;

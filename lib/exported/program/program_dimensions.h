@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/program_operations.h"
 #include "graph/analysis/input_sizes.h"
 #include "graph/graph_collection.h"
 #include "symbolic/expression.h"
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
-#include "trace/modules/program_graph.h"
 #include "trace/options/options.h"
 #include "trace/tracer/diagnostic.h"
 
@@ -31,16 +31,16 @@ struct RangeConstraint {
 class ProgramDimensions {
  public:
   // `graph` is not kept.
-  ProgramDimensions(std::vector<RangeConstraint> constraints, const ProgramGraph& graph);
+  ProgramDimensions(std::vector<RangeConstraint> constraints, const ProgramView& graph);
 
   // Applies --dim, --input, and --concrete for integer inputs.  Throws Error(kUsage) for an unknown dimension
   // or input, for one of another type, and for a range or number outside the program's range.
-  void narrow(const TraceOptions& options, const ProgramGraph& graph, const GraphSignature& signature);
+  void narrow(const TraceOptions& options, const ProgramView& graph, const GraphSignature& signature);
   bool are_narrowed() const { return !asked_.empty(); }
   // Applies the narrowed ranges to the graph and the subgraphs of its operators: simplifies sizes and
-  // integers, sets ProgramValue::fixed for values with one possibility left, and Operation::holds for asserts
-  // that always hold.  Throws Error(kUsage) when an assert can no longer hold.
-  void apply(ProgramGraph& graph);
+  // integers, sets ProgramTable::fixed for values with one possibility left, and ProgramNode::holds for
+  // asserts that always hold.  Throws Error(kUsage) when an assert can no longer hold.
+  void apply(ModuleGraph& graph, ProgramTable& table);
 
   // Returns the remaining ranges as guards: 2 <= s77 <= 64, or 4 <= x.size(0) <= 128 where s77*2 is the only
   // size with this dimension.
@@ -56,15 +56,15 @@ class ProgramDimensions {
   std::string list() const;
 
  private:
-  void add_names(const ProgramGraph& graph);
+  void add_names(const ModuleGraph& graph);
   void add_name(const std::string& name, const Range& known, const Range& given);
   void narrow(const std::string& name, const Range& range, const std::string& option);
   void fix(const Expression& expr, std::int64_t number, const std::string& option);
-  void narrow_by_input(const InputSpec& spec, const ProgramGraph& graph, const GraphSignature& signature);
+  void narrow_by_input(const InputSpec& spec, const ProgramView& graph, const GraphSignature& signature);
 
-  void check_asserts(const ProgramGraph& graph) const;
-  void apply_to(ProgramValue& value);
-  bool holds(const Operation& operation, const ProgramGraph& graph) const;
+  void check_asserts(const ProgramView& graph) const;
+  std::optional<Argument> apply_to(Meta& meta);
+  bool holds(const Node& operation, const Graph& graph) const;
   Expression narrowed(const Expression& value);
   static std::optional<bool> decide(const ShapeEnv& dimensions, const Expression& condition);
 

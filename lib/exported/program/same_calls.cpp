@@ -7,13 +7,14 @@ namespace {
 
 // Operations that only compute sizes are not compared: a size is computed in the call that needs it first,
 // and later calls read it.
-bool makes_tensor(const ProgramGraph& graph, const Operation& operation) {
-  return std::ranges::any_of(operation.outputs, [&](const Operation::Output& output) {
-    return graph.values[output.value.index].meta.kind() == ValueKind::kTensor;
-  });
+bool makes_tensor(const ProgramView& graph, NodeId operation) {
+  bool any = false;
+  graph.for_each_result(operation,
+                        [&](NodeId value) { any = any || graph.meta(value).kind() == ValueKind::kTensor; });
+  return any;
 }
 
-std::vector<const Argument*> parts_of(const Operation& operation) {
+std::vector<const Argument*> parts_of(const Node& operation) {
   std::vector<const Argument*> parts;
   for_each_argument(operation, [&](const Argument& argument) {
     for_each_value(argument, [&](const Argument& part) { parts.push_back(&part); });
@@ -21,15 +22,14 @@ std::vector<const Argument*> parts_of(const Operation& operation) {
   return parts;
 }
 
-bool is_size(const ProgramGraph& graph, const Argument& part) {
+bool is_size(const ProgramView& graph, const Argument& part) {
   const auto* value = part.get_if<NodeId>();
-  return part.is<std::int64_t>() ||
-         (value != nullptr && graph.values[value->index].meta.kind() != ValueKind::kTensor);
+  return part.is<std::int64_t>() || (value != nullptr && graph.meta(*value).kind() != ValueKind::kTensor);
 }
 
 }  // namespace
 
-CallComparison::CallComparison(const ProgramGraph& graph, const Hierarchy& hierarchy)
+CallComparison::CallComparison(const ProgramView& graph, const Hierarchy& hierarchy)
     : operations_(hierarchy.calls().size()), children_(hierarchy.calls().size()) {
   const auto& calls = hierarchy.calls();
   for (CallId call = 1; call < calls.size(); ++call) {
@@ -41,11 +41,11 @@ CallComparison::CallComparison(const ProgramGraph& graph, const Hierarchy& hiera
   add(graph);
 }
 
-void CallComparison::add(const ProgramGraph& graph) {
-  for (const Operation& operation : graph.operations) {
-    if (operation.has_stack && makes_tensor(graph, operation))
-      operations_[operation.call].push_back({&graph, &operation});
-    for (const ProgramSubgraph& body : operation.subgraphs) add(body.graph);
+void CallComparison::add(const ProgramView& graph) {
+  for (const NodeId operation : graph.operations()) {
+    if (graph.facts(operation).has_stack && makes_tensor(graph, operation))
+      operations_[graph.facts(operation).call].push_back({graph, operation});
+    graph.for_each_subgraph(operation, [&](const std::string&, const ProgramView& body) { add(body); });
   }
 }
 
@@ -71,14 +71,14 @@ bool CallComparison::may_be_one_module(CallId a, CallId b) const {
 }
 
 bool CallComparison::does_the_same(const Place& a, const Place& b, bool& other_sizes) {
-  if (a.operation->target.text() != b.operation->target.text()) return false;
-  const auto of_a = parts_of(*a.operation);
-  const auto of_b = parts_of(*b.operation);
+  if (*a.graph.node(a.operation).target != *b.graph.node(b.operation).target) return false;
+  const auto of_a = parts_of(a.graph.node(a.operation));
+  const auto of_b = parts_of(b.graph.node(b.operation));
   bool any_tensor = false;
   bool same_sizes = true;
   const auto same = [&](const Argument* x, const Argument* y) {
-    if (is_size(*a.graph, *x) || is_size(*b.graph, *y)) {
-      if (!is_size(*a.graph, *x) || !is_size(*b.graph, *y)) return false;
+    if (is_size(a.graph, *x) || is_size(b.graph, *y)) {
+      if (!is_size(a.graph, *x) || !is_size(b.graph, *y)) return false;
       same_sizes = same_sizes && (*x == *y || !x->is<std::int64_t>() || !y->is<std::int64_t>());
       return true;
     }
@@ -86,8 +86,7 @@ bool CallComparison::does_the_same(const Place& a, const Place& b, bool& other_s
     const auto* other = y->get_if<NodeId>();
     if (value != nullptr && other != nullptr) {
       any_tensor = true;
-      other_sizes =
-          other_sizes || a.graph->values[value->index].meta.shape != b.graph->values[other->index].meta.shape;
+      other_sizes = other_sizes || a.graph.meta(*value).shape != b.graph.meta(*other).shape;
       return true;
     }
     if (x->value.index() != y->value.index()) return false;

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/program_operations.h"
 #include "exported/program/hierarchy.h"
-#include "trace/modules/program_graph.h"
 
 namespace fxtrace {
 
@@ -18,16 +18,16 @@ namespace fxtrace {
 class CallComparison {
  public:
   // `graph` must outlive this.
-  CallComparison(const ProgramGraph& graph, const Hierarchy& hierarchy);
+  CallComparison(const ProgramView& graph, const Hierarchy& hierarchy);
 
   bool may_be_one_module(CallId a, CallId b) const;
 
  private:
   struct Place {
-    const ProgramGraph* graph = nullptr;
-    const Operation* operation = nullptr;
+    ProgramView graph;
+    NodeId operation;
   };
-  void add(const ProgramGraph& graph);
+  void add(const ProgramView& graph);
   // Returns whether two operations may be the same code.  Sets `other_sizes` when tensors that they take
   // differ in their sizes.
   static bool does_the_same(const Place& a, const Place& b, bool& other_sizes);

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/program_operations.h"
 #include "support/error.h"
 #include "support/json_document.h"
-#include "trace/modules/program_graph.h"
 
 namespace fxtrace {
 namespace {

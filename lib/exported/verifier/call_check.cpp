@@ -69,31 +69,30 @@ std::optional<std::size_t> arguments_of(std::string_view target) {
   return target == "torch.sym_ite" ? std::optional<std::size_t>(3) : std::nullopt;
 }
 
-const ProgramGraph* body_at(const Operation& operation, std::size_t argument) {
+std::optional<ProgramView> body_at(const ProgramView& graph, const Node& operation, std::size_t argument) {
   const auto* name =
       argument < operation.args.size() ? operation.args[argument].get_if<argument::GraphRef>() : nullptr;
-  if (name == nullptr) return nullptr;
-  const auto found = std::ranges::find(operation.subgraphs, name->name, &ProgramSubgraph::name);
-  return found == operation.subgraphs.end() ? nullptr : &found->graph;
+  return name == nullptr ? std::nullopt : graph.find_subgraph(name->name);
 }
 
 }  // namespace
 
-CallCheck::CallCheck(const ProgramGraph& graph, ShapeEnv& dimensions, const std::vector<bool>& opaque)
+CallCheck::CallCheck(const ProgramView& graph, ShapeEnv& dimensions, const std::vector<bool>& opaque)
     : graph_(graph), dimensions_(dimensions) {
-  known_.reserve(graph.values.size());
-  for (std::size_t i = 0; i < graph.values.size(); ++i)
-    known_.push_back(opaque[i] ? AbstractValue{} : known_value(graph.values[i].meta));
+  known_.resize(graph.graph().id_count());
+  for (const NodeId id : graph.graph().order()) {
+    if (!opaque[id.index]) known_[id.index] = known_value(graph.meta(id));
+  }
 }
 
-void CallCheck::check(const Operation& operation, const JsonValue& node, bool is_cast, const Tell& tell) {
-  if (operation.target.parts().kind == TargetKind::kHigherOrder) return bodies(operation, tell);
-  const Operator* op = operation.target.find_operator();
+void CallCheck::check(const Node& operation, const JsonValue& node, bool is_cast, const Tell& tell) {
+  if (target_parts(operation).kind == TargetKind::kHigherOrder) return bodies(operation, tell);
+  const Operator* op = graph_.facts(operation.id).op;
   if (op == nullptr) return function(operation, tell);
   const Schema& schema = entry_of(*op).schema;
   // The JSON of a call that is ordered by a token has the token among its arguments and results.
   const bool fits_arguments = arguments(operation, schema, node, tell);
-  const bool fits_results = operation.has_effect || results(schema, node, tell);
+  const bool fits_results = graph_.facts(operation.id).has_effect || results(schema, node, tell);
   if (fits_arguments && fits_results) shapes(operation, is_cast, tell);
 }
 
@@ -101,7 +100,7 @@ void CallCheck::check(const Operation& operation, const JsonValue& node, bool is
 
 std::string CallCheck::kind_of(const Argument& value) const {
   if (const auto* id = value.get_if<NodeId>()) {
-    switch (graph_.values[id->index].meta.kind()) {
+    switch (graph_.meta(*id).kind()) {
       case ValueKind::kTensor:
         return "a tensor";
       case ValueKind::kInt:
@@ -152,7 +151,7 @@ bool CallCheck::fits(const Argument& value, const SchemaArgument& formal) const 
 bool CallCheck::fits_name(const Argument& value, std::string_view type) const {
   std::optional<ValueKind> kind;  // the kind of a number or tensor
   if (const auto* id = value.get_if<NodeId>()) {
-    const Meta& meta = graph_.values[id->index].meta;
+    const Meta& meta = graph_.meta(*id);
     if (!meta.type) return true;  // the missing type is reported elsewhere
     kind = meta.kind();
   } else if (value.is<bool>()) {
@@ -177,7 +176,7 @@ bool CallCheck::fits_name(const Argument& value, std::string_view type) const {
   return !value.is<argument::None>() || type == "NoneType" || type == "Any";
 }
 
-bool CallCheck::arguments(const Operation& operation, const Schema& schema, const JsonValue& node,
+bool CallCheck::arguments(const Node& operation, const Schema& schema, const JsonValue& node,
                           const Tell& tell) const {
   bool fits_all = true;
   const auto wrong = [&](const std::string& message) {
@@ -218,11 +217,11 @@ bool CallCheck::arguments(const Operation& operation, const Schema& schema, cons
       wrong("the argument " + shown_name(formals[i].name) +
             " is missing: torch.export.load needs it, as a keyword of Python, also where it has its default");
   }
-  const TargetParts& parts = operation.target.parts();
+  const TargetParts parts = target_parts(operation);
   if (is_python_keyword(parts.overload))
     wrong("the overload " + shown_name(parts.overload) +
           " is a keyword of Python, so that torch cannot write the call as code");
-  if (operation.has_effect) return fits_all;
+  if (graph_.facts(operation.id).has_effect) return fits_all;
   // The JSON names arguments that are given by position, too, and some versions of torch pass them by name.
   std::size_t position = 0;
   for (const JsonValue input : node.at("inputs").items()) {
@@ -259,15 +258,15 @@ bool CallCheck::results(const Schema& schema, const JsonValue& node, const Tell&
 
 const AbstractValue& CallCheck::known(NodeId value) { return known_[value.index]; }
 
-void CallCheck::shapes(const Operation& operation, bool is_cast, const Tell& tell) {
-  const OperatorEntry& op = entry_of(*operation.target.find_operator());
+void CallCheck::shapes(const Node& operation, bool is_cast, const Tell& tell) {
+  const OperatorEntry& op = entry_of(*graph_.facts(operation.id).op);
   const auto value_of = [this](NodeId value) -> const AbstractValue& { return known(value); };
   const KnownArguments values(op, operation, value_of);
   const Inferred inferred = infer_shapes(RuleArguments(op, values, dimensions_));
   if (!inferred.error.empty() && is_cast) return;
   if (!inferred.error.empty())
     return tell(ProgramFaultKind::kCall, "torch refuses this call: " + inferred.error);
-  for (const auto& [value, path] : operation.outputs) {
+  for (const auto& [value, path] : graph_.results(operation.id)) {
     const AbstractValue* result = inferred.results.empty() ? nullptr : inferred.results.data();
     if (result == nullptr || known(value).is_unknown()) continue;
     std::size_t next = 0;
@@ -287,20 +286,19 @@ void CallCheck::shapes(const Operation& operation, bool is_cast, const Tell& tel
       }
       result = &items[at];
     }
-    if (is_there && next == path.size()) compare(*result, graph_.values[value.index], is_cast, tell);
+    if (is_there && next == path.size()) compare(*result, value, is_cast, tell);
   }
 }
 
-void CallCheck::compare(const AbstractValue& inferred, const ProgramValue& value, bool is_cast,
-                        const Tell& tell) const {
+void CallCheck::compare(const AbstractValue& inferred, NodeId value, bool is_cast, const Tell& tell) const {
   const auto wrong = [&](const std::string& said, const std::string& is) {
     tell(ProgramFaultKind::kMeta,
-         "the program says that " + shown_name(value.name) + " " + said + ", but it " + is);
+         "the program says that " + shown_name(graph_.value_name(value)) + " " + said + ", but it " + is);
   };
   const auto differ = [&](const SymInt& a, const SymInt& b) {
     return dimensions_.decide(Relation::kEqual, a, b) == false;
   };
-  const Meta& meta = value.meta;
+  const Meta& meta = graph_.meta(value);
   if (const SymInt* number = inferred.integer()) {
     const SymInt* said = meta.value ? meta.value->size() : nullptr;
     if (said != nullptr && differ(*number, *said)) wrong("is " + said->text(), "is " + number->text());
@@ -326,9 +324,9 @@ void CallCheck::compare(const AbstractValue& inferred, const ProgramValue& value
 
 // --- functions of numbers ---
 
-void CallCheck::function(const Operation& operation, const Tell& tell) const {
+void CallCheck::function(const Node& operation, const Tell& tell) const {
   const std::size_t count = operation.args.size() + operation.kwargs.size();
-  const auto wanted = arguments_of(operation.target.text());
+  const auto wanted = arguments_of(*operation.target);
   if (wanted && count != *wanted)
     return tell(ProgramFaultKind::kCall, "it has " + number_text(count, "argument", "arguments") +
                                              ", but the function takes " + std::to_string(*wanted));
@@ -342,20 +340,20 @@ void CallCheck::function(const Operation& operation, const Tell& tell) const {
 // --- bodies of control flow ---
 
 // Returns whether a value of one graph and a value of another may be the same: of one kind, dtype and rank.
-bool CallCheck::may_be(const ProgramGraph& graph, const Argument& value, const ProgramGraph& other,
+bool CallCheck::may_be(const ProgramView& graph, const Argument& value, const ProgramView& other,
                        const Argument& said) {
   const auto* id = value.get_if<NodeId>();
   const auto* other_id = said.get_if<NodeId>();
   if (id == nullptr || other_id == nullptr) return true;
-  const Meta& one = graph.values[id->index].meta;
-  const Meta& two = other.values[other_id->index].meta;
+  const Meta& one = graph.meta(*id);
+  const Meta& two = other.meta(*other_id);
   if (!one.type || !two.type) return true;
   return one.kind() == two.kind() && one.dtype == two.dtype &&
          (!one.shape || !two.shape || one.shape->size() == two.shape->size());
 }
 
-void CallCheck::bodies(const Operation& operation, const Tell& tell) const {
-  const std::string_view name = operation.target.parts().name;
+void CallCheck::bodies(const Node& operation, const Tell& tell) const {
+  const std::string_view name = target_parts(operation).name;
   const bool is_cond = name == "cond", is_loop = name == "while_loop";
   if (!is_cond && !is_loop) return;
   constexpr std::size_t kFirst = 2, kSecond = 3;  // positions of the lists of operands
@@ -368,11 +366,11 @@ void CallCheck::bodies(const Operation& operation, const Tell& tell) const {
     if (at == kFirst) carried = items->size();
     operands.insert(operands.end(), items->begin(), items->end());
   }
-  for (const Operation::Output& output : operation.outputs) {
+  for (const ProgramResult& output : graph_.results(operation.id)) {
     if (output.path.size() > 1) return;
     results.emplace_back(output.value);
   }
-  const auto hold = [&](const ProgramGraph& inner, const std::vector<Argument>& values,
+  const auto hold = [&](const ProgramView& inner, const std::vector<Argument>& values,
                         const std::vector<Argument>& outer, const std::string& what) {
     if (values.size() != outer.size())
       return tell(ProgramFaultKind::kCall, what + ": " + std::to_string(values.size()) + " inside, but " +
@@ -384,19 +382,20 @@ void CallCheck::bodies(const Operation& operation, const Tell& tell) const {
     }
   };
   for (const std::size_t at : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
-    const ProgramGraph* body = body_at(operation, at);
-    if (body == nullptr) continue;
+    const auto body = body_at(graph_, operation, at);
+    if (!body) continue;
     const std::string shown = shown_name(operation.args[at].get_if<argument::GraphRef>()->name);
     std::vector<Argument> inputs;
-    for (const ProgramGraph::Input& input : body->inputs) inputs.emplace_back(input.value);
+    for (const NodeId input : body->inputs()) inputs.emplace_back(input);
+    const std::vector<Argument> outputs = body->outputs();
     hold(*body, inputs, operands, "inputs of " + shown);
     if (is_loop && at == 0) {
-      if (body->outputs.size() != 1)
+      if (outputs.size() != 1)
         tell(ProgramFaultKind::kCall, "the condition " + shown + " does not return one value");
       continue;
     }
-    hold(*body, body->outputs, results, "results of " + shown);
-    if (is_loop && body->outputs.size() != carried)
+    hold(*body, outputs, results, "results of " + shown);
+    if (is_loop && outputs.size() != carried)
       tell(ProgramFaultKind::kCall,
            "results of " + shown + ": expected one for each value that the loop carries");
   }

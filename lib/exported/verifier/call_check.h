@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "analysis/program_operations.h"
 #include "graph/analysis/program_fault.h"
 #include "operators/schema.h"
 #include "shapes/abstract_value.h"
 #include "support/json_document.h"
 #include "symbolic/shape_env.h"
-#include "trace/modules/program_graph.h"
 
 namespace fxtrace {
 
@@ -21,30 +21,28 @@ class CallCheck {
 
   // `dimensions`: the program's symbolic sizes and their ranges.  `opaque`: by value, whether the shape rules
   // know nothing of it, as for sparse tensors.  All must outlive this.
-  CallCheck(const ProgramGraph& graph, ShapeEnv& dimensions, const std::vector<bool>& opaque);
+  CallCheck(const ProgramView& graph, ShapeEnv& dimensions, const std::vector<bool>& opaque);
 
   // Checks a call.  `node`: the JSON of the operation.  `is_cast`: autocast is on, so that dtypes are not
   // known.
-  void check(const Operation& operation, const JsonValue& node, bool is_cast, const Tell& tell);
+  void check(const Node& operation, const JsonValue& node, bool is_cast, const Tell& tell);
 
  private:
-  bool arguments(const Operation& operation, const Schema& schema, const JsonValue& node,
-                 const Tell& tell) const;
+  bool arguments(const Node& operation, const Schema& schema, const JsonValue& node, const Tell& tell) const;
   bool results(const Schema& schema, const JsonValue& node, const Tell& tell) const;
-  void shapes(const Operation& operation, bool is_cast, const Tell& tell);
-  void function(const Operation& operation, const Tell& tell) const;
-  void bodies(const Operation& operation, const Tell& tell) const;
-  static bool may_be(const ProgramGraph& graph, const Argument& value, const ProgramGraph& other,
+  void shapes(const Node& operation, bool is_cast, const Tell& tell);
+  void function(const Node& operation, const Tell& tell) const;
+  void bodies(const Node& operation, const Tell& tell) const;
+  static bool may_be(const ProgramView& graph, const Argument& value, const ProgramView& other,
                      const Argument& said);
   bool fits(const Argument& value, const SchemaType& type) const;
   bool fits(const Argument& value, const SchemaArgument& formal) const;
   bool fits_name(const Argument& value, std::string_view type) const;
   std::string kind_of(const Argument& value) const;
   const AbstractValue& known(NodeId value);
-  void compare(const AbstractValue& inferred, const ProgramValue& value, bool is_cast,
-               const Tell& tell) const;
+  void compare(const AbstractValue& inferred, NodeId value, bool is_cast, const Tell& tell) const;
 
-  const ProgramGraph& graph_;
+  const ProgramView graph_;
   ShapeEnv& dimensions_;
   std::vector<AbstractValue> known_;  // by value
 };

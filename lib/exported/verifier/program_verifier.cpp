@@ -253,37 +253,37 @@ class ProgramVerifier {
   };
 
   // `is_cast`: autocast is on, under which operators compute in dtypes of their own.
-  void graph(const ProgramGraph& graph, const JsonValue& json, const std::string& place,
+  void graph(const ProgramView& graph, const JsonValue& json, const std::string& place,
              bool is_cast = false) {
     const Said said = metas(graph, json, place);
     CallCheck calls(graph, dimensions_, said.is_opaque);
     std::unordered_set<std::string_view> names;
     auto node = json.at("nodes").items().begin();
-    for (const Operation& operation : graph.operations) {
+    for (const NodeId id : graph.operations()) {
+      const Node& operation = graph.node(id);
+      const std::string& target = *operation.target;
       const auto tell = [&](FaultKind kind, const std::string& message) {
-        const std::string& target = operation.target.text();
         tell_({.kind = kind,
                .message = message,
                .subject = target,
-               .module = program_.hierarchy().calls()[operation.call].path,
-               .node = name_of_node(graph, operation),
+               .module = program_.hierarchy().calls()[graph.facts(id).call].path,
+               .node = name_of_node(graph, id),
                .graph = place,
-               .source = innermost_frame(operation.stack_trace.view())});
+               .source = innermost_frame(graph.facts(id).stack_trace.view())});
       };
-      if (!operation.name.empty()) {
-        if (!names.insert(operation.name).second)
-          tell(FaultKind::kForm, "two nodes have the name " + name_text(operation.name));
-      }
+      const std::string& name = graph.operation_name(id);
+      if (!name.empty() && !names.insert(name).second)
+        tell(FaultKind::kForm, "two nodes have the name " + name_text(name));
       results(said, *node, tell);
-      const bool is_region = operation.target.text().find("autocast") != std::string::npos;
-      if (is_region && operation.subgraphs.empty())
-        is_cast = operation.target.text().find("exit") == std::string::npos;
+      const bool is_region = target.find("autocast") != std::string::npos;
+      if (is_region && graph.count_subgraphs(id) == 0) is_cast = target.find("exit") == std::string::npos;
       calls.check(operation, *node, is_cast, tell);
       std::vector<JsonValue> bodies;
       for (const JsonValue input : (*node).at("inputs").items()) add_bodies(input.at("arg"), bodies);
-      for (std::size_t i = 0; i < operation.subgraphs.size() && i < bodies.size(); ++i)
-        this->graph(operation.subgraphs[i].graph, bodies[i], place + ":" + operation.subgraphs[i].name,
-                    is_cast || is_region);
+      std::size_t next = 0;
+      graph.for_each_subgraph(id, [&](const std::string& body, const ProgramView& view) {
+        if (next < bodies.size()) this->graph(view, bodies[next++], place + ":" + body, is_cast || is_region);
+      });
       ++node;
     }
   }
@@ -319,14 +319,9 @@ class ProgramVerifier {
     return std::nullopt;
   }
 
-  Said metas(const ProgramGraph& graph, const JsonValue& json, const std::string& place) {
-    std::unordered_map<std::string_view, std::uint32_t> by_name;
-    for (std::uint32_t i = 0; i < graph.values.size(); ++i) {
-      const std::string& name = graph.values[i].name;
-      if (name.empty()) continue;
-      by_name.emplace(name, i);
-    }
-    Said said{std::vector<bool>(graph.values.size()), {}};
+  Said metas(const ProgramView& graph, const JsonValue& json, const std::string& place) {
+    const std::unordered_map<std::string_view, NodeId> by_name = graph.values_by_name();
+    Said said{std::vector<bool>(graph.graph().id_count()), {}};
     const auto each = [&](const char* table, ValueKind kind, auto&& look) {
       const auto values = json.find(table);
       if (!values) return;
@@ -344,7 +339,7 @@ class ProgramVerifier {
       }
     };
     each("tensor_values", ValueKind::kTensor,
-         [&](const JsonValue& meta, const std::string& name, std::uint32_t value) {
+         [&](const JsonValue& meta, const std::string& name, NodeId value) {
            std::size_t rank = 0, strides = 0;
            for (const JsonValue size : meta.at("sizes").items()) {
              ++rank;
@@ -356,36 +351,25 @@ class ProgramVerifier {
            }
            constexpr std::int64_t kStrided = 7;
            const bool is_strided = meta.at("layout").integer() == kStrided;
-           said.is_opaque[value] = !is_strided;
+           said.is_opaque[value.index] = !is_strided;
            if (is_strided && rank != strides)
              add(FaultKind::kMeta,
                  "it has " + count_text(rank, "size", "sizes") + " and " +
                      count_text(strides, "stride", "strides"),
                  name, place);
          });
-    const auto number = [&](const JsonValue& meta, const std::string& name, std::uint32_t) {
+    const auto number = [&](const JsonValue& meta, const std::string& name, NodeId) {
       symbols_of(meta, name, place);
     };
     each("sym_int_values", ValueKind::kInt, number);
     each("sym_float_values", ValueKind::kFloat, number);
     each("sym_bool_values", ValueKind::kBool, number);
-    each("custom_obj_values", ValueKind::kOther, [](const JsonValue&, const std::string&, std::uint32_t) {});
+    each("custom_obj_values", ValueKind::kOther, [](const JsonValue&, const std::string&, NodeId) {});
     for (const auto& [name, value] : by_name) {
-      if (!graph.values[value].meta.type && !is_token(json, name))
+      if (!graph.meta(value).type)
         add(FaultKind::kMeta, "the program does not describe the value", std::string(name), place);
     }
     return said;
-  }
-
-  // Tokens order effects, and have neither type nor size.
-  static bool is_token(const JsonValue& graph, std::string_view name) {
-    for (const char* list : {"inputs", "outputs"}) {
-      for (const JsonValue item : graph.at(list).items()) {
-        const auto [form, value] = item.alternative();
-        if (form == "as_token" && value.at("name").string() == name) return true;
-      }
-    }
-    return false;
   }
 
   // `size`: {"as_int": 3} or {"as_expr": ...}.
@@ -410,17 +394,17 @@ class ProgramVerifier {
 
   void signature() {
     const GraphSignature& signature = program_.signature();
-    const ProgramGraph& graph = program_.graph();
+    const ProgramView graph = program_.graph();
     const auto tensors = program_.archive().tensors(program_.name());
     const auto objects = program_.archive().objects(program_.name());
     std::unordered_set<std::string_view> names, targets;
     std::unordered_set<std::string_view> buffers, parameters, inputs;
     for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
       const GraphSignature::Entry& entry = signature.inputs[i];
-      const ProgramValue& value = graph.values[graph.inputs[i].value.index];
+      const NodeId value = program_.inputs()[i];
       const auto wrong = [&](const std::string& message) { add(FaultKind::kSignature, message, entry.name); };
-      if (!graph.inputs[i].constant && entry.name != value.name)
-        wrong("the signature names it as an input, but the graph has " + name_text(value.name) +
+      if (graph.node(value).args.empty() && entry.name != graph.value_name(value))
+        wrong("the signature names it as an input, but the graph has " + name_text(graph.value_name(value)) +
               " at its position");
       if (!entry.name.empty() && !names.insert(entry.name).second)
         wrong("the signature names it twice as an input");
@@ -433,15 +417,16 @@ class ProgramVerifier {
       if (entry.role == SignatureRole::kCustomObject) {
         if (!objects.contains(*entry.target) && !tensors.contains(*entry.target)) missing(entry, "object");
       } else {
-        lifted(entry, value, tensors);
+        lifted(entry, graph.meta(value), tensors);
       }
     }
     std::unordered_set<std::string_view> changed;
+    const std::vector<Argument> outputs = graph.outputs();
     for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
       const GraphSignature::Entry& entry = signature.outputs[i];
-      const Argument& output = graph.outputs[i];
+      const Argument& output = outputs[i];
       const auto* value = output.get_if<NodeId>();
-      const std::string name = value == nullptr ? "" : graph.values[value->index].name;
+      const std::string name = value == nullptr ? "" : graph.value_name(*value);
       const auto wrong = [&](const std::string& message) { add(FaultKind::kSignature, message, entry.name); };
       if (value != nullptr && entry.name != name)
         wrong("the signature names it as an output, but the graph has " + name_text(name) +
@@ -466,7 +451,7 @@ class ProgramVerifier {
         entry.name);
   }
 
-  void lifted(const GraphSignature::Entry& entry, const ProgramValue& value,
+  void lifted(const GraphSignature::Entry& entry, const Meta& meta,
               const std::map<std::string, TensorRecord>& tensors) {
     const auto found = tensors.find(*entry.target);
     if (found == tensors.end()) return missing(entry, "tensor");
@@ -479,7 +464,6 @@ class ProgramVerifier {
     if (tensor.is_parameter != is_parameter && entry.role != SignatureRole::kConstantTensor)
       wrong("it is a " + std::string(is_parameter ? "parameter" : "buffer") + ", but the archive has it as " +
             (is_parameter ? "a buffer" : "a parameter"));
-    const Meta& meta = value.meta;
     if (!meta.type || !tensor.parts.empty()) return;
     bool fits = meta.kind() == ValueKind::kTensor && meta.dtype_text() == tensor.dtype && meta.shape &&
                 meta.shape->size() == tensor.sizes.size();
@@ -616,10 +600,10 @@ class ProgramVerifier {
       return wrong("there are " + count_text(leaves->size(), "example input", "example inputs") +
                    ", but the program takes " + std::to_string(inputs.size()));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const ProgramValue& value = program_.graph().values[program_.graph().inputs[inputs[i]].value.index];
+      const NodeId value = program_.inputs()[inputs[i]];
+      const Meta& meta = program_.graph().meta(value);
       const std::optional<StoredTensor>& given = (*leaves)[i];
-      if (value.meta.kind() != ValueKind::kTensor) continue;
-      const Meta& meta = value.meta;
+      if (meta.kind() != ValueKind::kTensor) continue;
       bool fits = given && meta.dtype_text() == given->dtype && meta.shape &&
                   meta.shape->size() == given->sizes.size();
       for (std::size_t d = 0; fits && d < given->sizes.size(); ++d) {
@@ -628,7 +612,7 @@ class ProgramVerifier {
             said == nullptr || dimensions_.decide(Relation::kEqual, *said, SymInt(given->sizes[d])) != false;
       }
       if (!fits)
-        wrong("the example of the input " + name_text(value.name) + " is " +
+        wrong("the example of the input " + name_text(program_.graph().value_name(value)) + " is " +
               (given ? tensor_text(given->dtype, given->sizes) : "not a tensor") +
               ", but the program takes " + meta_text(meta));
     }

@@ -208,7 +208,7 @@ void add_padding(const LeafModule& module, const LeafSite& convolution, Found& f
     const LeafSite* maker = module.maker(convolution.graph, *input);
     if (maker == nullptr) break;
     if (steps == kMostSteps) return;
-    const Operation& operation = *maker->operation;
+    const Node& operation = maker->node();
     const auto* before = operation.args.empty() ? nullptr : operation.args[0].get_if<NodeId>();
     if (before == nullptr) return;
     const bool adds_batch = maker->name() == "unsqueeze" && maker->integer("dim") == 0;
@@ -456,14 +456,14 @@ std::optional<std::int64_t> features_before(const LeafModule& module, const Leaf
   auto value = softmax.value("self");
   for (int steps = 0; value && steps < kMostSteps; ++steps) {
     const LeafSite* maker = module.maker(softmax.graph, *value);
-    if (maker == nullptr || maker->operation->args.empty()) return std::nullopt;
+    if (maker == nullptr || maker->node().args.empty()) return std::nullopt;
     const bool is_sum = maker->name() == "baddbmm";
     if (is_sum || maker->name() == "bmm" || maker->name() == "matmul") {
       const Meta* query = maker->meta(is_sum ? "batch1" : "self");
       if (query == nullptr || !query->shape || query->shape->empty()) return std::nullopt;
       return query->shape->back().number();
     }
-    const auto* before = maker->operation->args[0].get_if<NodeId>();
+    const auto* before = maker->node().args[0].get_if<NodeId>();
     value = before != nullptr ? std::optional(*before) : std::nullopt;
   }
   return std::nullopt;

@@ -46,7 +46,7 @@ std::optional<Argument> LeafSite::plain(std::string_view argument) const {
   const auto place = place_of(argument);
   if (!place) return std::nullopt;
   if (const Argument* operand = find_operand(*place)) return plain_operand(*operand);
-  return plain_default(entry_of(*operation->target.find_operator()).defaults[*place]);
+  return plain_default(entry_of(*graph.facts(operation).op).defaults[*place]);
 }
 
 std::optional<std::int64_t> LeafSite::integer(std::string_view argument) const {
@@ -67,21 +67,20 @@ const Meta* LeafSite::meta(std::string_view argument) const {
 }
 
 std::optional<std::size_t> LeafSite::place_of(std::string_view argument) const {
-  const Operator* op = operation->target.find_operator();
+  const Operator* op = graph.facts(operation).op;
   return op == nullptr ? std::nullopt : entry_of(*op).schema.find_argument(argument);
 }
 
 const Argument* LeafSite::find_operand(std::size_t place) const {
-  const SchemaArgument& argument = entry_of(*operation->target.find_operator()).schema.arguments[place];
-  return find_argument(*operation, argument.keyword_only ? SIZE_MAX : place, argument.name);
+  const SchemaArgument& argument = entry_of(*graph.facts(operation).op).schema.arguments[place];
+  return find_argument(node(), argument.keyword_only ? SIZE_MAX : place, argument.name);
 }
 
 std::optional<Argument> LeafSite::plain_operand(const Argument& operand) const {
   bool is_plain = true;
   Argument result = map_references(operand, [&](NodeId id) -> Argument {
-    const ProgramValue& value = graph->values[id.index];
-    if (value.fixed) return *value.fixed;
-    const auto number = value.meta.value ? value.meta.value->number() : std::nullopt;
+    if (const Argument* fixed = graph.find_fixed(id)) return *fixed;
+    const auto number = meta(id).value ? meta(id).value->number() : std::nullopt;
     if (number) return *number;
     is_plain = false;
     return Argument::None{};
@@ -96,14 +95,15 @@ const LeafShape* LeafModule::shape(std::string_view child, std::string_view name
   return nullptr;
 }
 
-const LeafSite* LeafModule::maker(const ProgramGraph* graph, NodeId value) const {
+const LeafSite* LeafModule::maker(const ProgramView& graph, NodeId value) const {
   if (makers_.empty()) {
     for (const LeafSite& site : sites) {
-      for (const auto& output : site.operation->outputs)
-        makers_.emplace(std::pair(site.graph, output.value), &site);
+      site.graph.for_each_result(site.operation, [&](NodeId result) {
+        makers_.emplace(std::pair(&site.graph.module_graph(), result), &site);
+      });
     }
   }
-  const auto found = makers_.find({graph, value});
+  const auto found = makers_.find({&graph.module_graph(), value});
   return found != makers_.end() ? found->second : nullptr;
 }
 

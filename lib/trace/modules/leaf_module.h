@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/program_operations.h"
 #include "graph/graph_collection.h"
-#include "trace/modules/program_graph.h"
 #include "trace/tracer/program.h"
 
 namespace fxtrace {
@@ -20,10 +20,11 @@ using LeafShape = std::vector<std::int64_t>;
 
 // An operation of a module, and the graph that contains it.
 struct LeafSite {
-  const ProgramGraph* graph;
-  const Operation* operation;
+  ProgramView graph;
+  NodeId operation;
 
-  std::string_view name() const { return operation->target.aten_name(); }
+  const Node& node() const { return graph.node(operation); }
+  std::string_view name() const { return aten_name(node()); }
 
   // Returns an argument by name; null when it was left out, or the operator has no such argument.
   const Argument* given_argument(std::string_view argument) const;
@@ -31,7 +32,7 @@ struct LeafSite {
   std::optional<Argument> plain(std::string_view argument) const;
   std::optional<std::int64_t> integer(std::string_view argument) const;
   std::optional<NodeId> value(std::string_view argument) const;
-  const Meta& meta(NodeId value) const { return graph->values[value.index].meta; }
+  const Meta& meta(NodeId value) const { return graph.meta(value); }
   // Returns the argument's metadata; null when it is not a tensor.
   const Meta* meta(std::string_view argument) const;
 
@@ -59,7 +60,7 @@ class LeafModule {
   std::size_t parameters() const { return info_.parameters.size(); }
 
   // Returns the operation of the module that makes the value; null when it is made elsewhere.
-  const LeafSite* maker(const ProgramGraph* graph, NodeId value) const;
+  const LeafSite* maker(const ProgramView& graph, NodeId value) const;
 
  private:
   const LeafShape* shape_in(const ModuleInfo& module, std::string_view name) const;
@@ -67,7 +68,7 @@ class LeafModule {
   const ModuleInfo& info_;
   const std::vector<ModuleInfo>& modules_;
   const std::vector<ParameterRecord>& parameters_;
-  mutable std::map<std::pair<const ProgramGraph*, NodeId>, const LeafSite*> makers_;  // never iterated
+  mutable std::map<std::pair<const ModuleGraph*, NodeId>, const LeafSite*> makers_;  // never iterated
 };
 
 }  // namespace fxtrace

@@ -25,7 +25,7 @@
 namespace fxtrace::verify {
 namespace {
 
-using Values = std::unordered_map<std::uint32_t, RunValue>;  // by index in ProgramGraph::values
+using Values = std::unordered_map<std::uint32_t, RunValue>;  // by node of the program's graph
 
 // The tensors of the archive.  Each record is mapped into memory once, copy-on-write.  Tensors are valid as
 // long as this object.
@@ -116,14 +116,14 @@ class ProgramModel : public RunnableModel {
   }
 
   RunValue run_file(const std::vector<RunValue>& inputs) override {
-    const ProgramGraph& graph = program_.graph();
+    const ProgramView graph = program_.graph();
     const GraphSignature& signature = program_.signature();
     const auto named = named_inputs(source_.collection.graphs.front().graph, inputs);
     const std::map<std::string, RunValue> given(named.begin(), named.end());
     std::vector<RunValue> values;
-    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    for (std::size_t i = 0; i < program_.inputs().size(); ++i) {
       const GraphSignature::Entry& entry = signature.inputs[i];
-      if (const LiftedInput* lifted = program_.find_lifted(graph.inputs[i].value)) {
+      if (const LiftedInput* lifted = program_.find_lifted(program_.inputs()[i])) {
         values.push_back(state(lifted->target));
         continue;
       }
@@ -180,7 +180,7 @@ class ProgramModel : public RunnableModel {
     const auto known = programs_.find(&call.graph);
     if (known == programs_.end() || part.nodes.empty())
       throw RunError("the program has no call that stands for these nodes");
-    const ProgramGraph& graph = *known->second;
+    const ProgramView graph = known->second;
     std::unordered_map<std::uint32_t, const RunValue*> given;  // arguments, by node
     std::size_t next = 0;
     for_each_input(call.node, [&](NodeId id) { given[id.index] = &call.inputs.at(next++); });
@@ -193,17 +193,16 @@ class ProgramModel : public RunnableModel {
       const auto* id = argument->get_if<NodeId>();
       const NodeId value = value_named(graph, place.value);
       values[value.index] = id != nullptr ? *given.at(id->index) : engine_.constant(*argument);
-      note_sizes(graph.values[value.index].meta, values[value.index], sizes);
+      note_sizes(graph.meta(value), values[value.index], sizes);
     }
     const Origins& origin = origins_of(graph);
     std::vector<NodeId> made;
-    for (const std::uint32_t place : operations_of(graph, part.nodes)) {
-      const Operation& operation = graph.operations[place];
+    for (const NodeId operation : operations_of(graph, part.nodes)) {
       bind(graph, operation, origin, sizes, values);
       run(graph, operation, values);
-      for (const Operation::Output& output : operation.outputs) made.push_back(output.value);
+      graph.for_each_result(operation, [&](NodeId value) { made.push_back(value); });
     }
-    if (&graph == &program_.graph()) write_absorbed(made, values);
+    if (is_whole(graph)) write_absorbed(made, values);
     return result_of(graph, part, values);
   }
 
@@ -216,25 +215,29 @@ class ProgramModel : public RunnableModel {
 
   // --- which graph is which ---
 
-  void match(const ModuleGraph& graph, const ProgramGraph& program) {
-    programs_.emplace(&graph, &program);
-    for (const Operation& operation : program.operations) {
-      for (const ProgramSubgraph& subgraph : operation.subgraphs) {
-        note_lasting(program, operation, subgraph.graph);
-        const ModuleGraph* ours = graph.subgraphs.find_graph(subgraph.name);
-        if (ours != nullptr) match(*ours, subgraph.graph);
-      }
+  bool is_whole(const ProgramView& graph) const {
+    return &graph.module_graph() == &program_.graph().module_graph();
+  }
+
+  void match(const ModuleGraph& graph, const ProgramView& program) {
+    programs_.emplace(&graph, program);
+    for (const NodeId operation : program.operations()) {
+      program.for_each_subgraph(operation, [&](const std::string& name, const ProgramView& body) {
+        note_lasting(program, program.node(operation), body);
+        const ModuleGraph* ours = graph.subgraphs.find_graph(name);
+        if (ours != nullptr) match(*ours, body);
+      });
     }
   }
 
   // Returns the operations of the graph with these names, in the order of the graph.
-  std::vector<std::uint32_t> operations_of(const ProgramGraph& graph, const std::vector<std::string>& names) {
-    const auto [place, is_new] = operations_.try_emplace(&graph);
+  std::vector<NodeId> operations_of(const ProgramView& graph, const std::vector<std::string>& names) {
+    const auto [place, is_new] = operations_.try_emplace(&graph.module_graph());
     if (is_new) {
-      for (std::uint32_t i = 0; i < graph.operations.size(); ++i)
-        place->second[name_of_node(graph, graph.operations[i])].push_back(i);
+      for (const NodeId operation : graph.operations())
+        place->second[name_of_node(graph, operation)].push_back(operation);
     }
-    std::vector<std::uint32_t> found;
+    std::vector<NodeId> found;
     for (const std::string& name : names) {
       const auto known = place->second.find(name);
       if (known != place->second.end()) found.insert(found.end(), known->second.begin(), known->second.end());
@@ -244,48 +247,43 @@ class ProgramModel : public RunnableModel {
     return found;
   }
 
-  NodeId value_named(const ProgramGraph& graph, const std::string& name) {
-    const auto [place, is_new] = names_.try_emplace(&graph);
-    if (is_new) {
-      for (std::uint32_t i = 0; i < graph.values.size(); ++i) place->second.emplace(graph.values[i].name, i);
-    }
+  NodeId value_named(const ProgramView& graph, const std::string& name) {
+    const auto [place, is_new] = names_.try_emplace(&graph.module_graph());
+    if (is_new) place->second = graph.values_by_name();
     const auto found = place->second.find(name);
     if (found == place->second.end()) throw RunError("the program has no value " + name);
-    return NodeId{found->second};
+    return found->second;
   }
 
   // Records the inputs of a subgraph that are the model's own tensors in every run.
-  void note_lasting(const ProgramGraph& outer, const Operation& operation, const ProgramGraph& inner) {
+  void note_lasting(const ProgramView& outer, const Node& operation, const ProgramView& inner) {
     const Origins& origin = origins_of(outer);
     for_each_lasting_operand(operation, inner, [&](NodeId input, const Argument& operand) {
       const auto* value = operand.get_if<NodeId>();
       if (value == nullptr) return;
       if (const std::string name = own_name(outer, origin[value->index]); !name.empty())
-        lasting_[&inner][input.index] = name;
+        lasting_[&inner.module_graph()][input.index] = name;
     });
   }
 
-  const Origins& origins_of(const ProgramGraph& graph) {
-    const auto [place, is_new] = origins_.try_emplace(&graph);
+  const Origins& origins_of(const ProgramView& graph) {
+    const auto [place, is_new] = origins_.try_emplace(&graph.module_graph());
     if (is_new) place->second = origins(graph);
     return place->second;
   }
 
   // Returns the name of a value that is one of the model's own tensors; empty for others.
-  std::string own_name(const ProgramGraph& graph, NodeId value) const {
-    if (&graph == &program_.graph()) {
+  std::string own_name(const ProgramView& graph, NodeId value) const {
+    if (is_whole(graph)) {
       const LiftedInput* lifted = program_.find_lifted(value);
       if (lifted != nullptr) return lifted->target;
     }
-    const auto known = lasting_.find(&graph);
+    const auto known = lasting_.find(&graph.module_graph());
     if (known != lasting_.end()) {
       const auto name = known->second.find(value.index);
       if (name != known->second.end()) return name->second;
     }
-    for (const auto& [name, object] : graph.objects) {
-      if (object == value) return name;
-    }
-    return {};
+    return graph.node(value).op == Opcode::kGetAttr ? *graph.node(value).target : std::string();
   }
 
   // --- state ---
@@ -351,50 +349,52 @@ class ProgramModel : public RunnableModel {
 
   // --- running ---
 
-  std::vector<RunValue> run_program(const ProgramGraph& graph, const std::vector<RunValue>& inputs,
+  std::vector<RunValue> run_program(const ProgramView& graph, const std::vector<RunValue>& inputs,
                                     Values& values) {
-    if (inputs.size() != graph.inputs.size())
+    const std::vector<NodeId> places = graph.inputs();
+    if (inputs.size() != places.size())
       throw RunError("a graph of the program is called with a wrong number of inputs");
-    for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i].value.index] = inputs[i];
-    for (const auto& [name, value] : graph.objects) {
-      if (records_.contains(name) || objects_.contains(name)) values[value.index] = state(name);
+    for (std::size_t i = 0; i < inputs.size(); ++i) values[places[i].index] = inputs[i];
+    for (const NodeId object : graph.objects()) {
+      const std::string& name = *graph.node(object).target;
+      if (records_.contains(name) || objects_.contains(name)) values[object.index] = state(name);
     }
     std::vector<std::uint32_t> uses = count_uses(graph);
-    for (const Operation& operation : graph.operations) {
+    for (const NodeId operation : graph.operations()) {
       run(graph, operation, values);
-      for_each_input(operation, [&](NodeId used) {
+      for_each_input(graph.node(operation), [&](NodeId used) {
         if (--uses[used.index] == 0) values.erase(used.index);
       });
     }
     std::vector<RunValue> outputs;
-    for (const Argument& output : graph.outputs) outputs.push_back(value_of(graph, output, values));
+    for (const Argument& output : graph.outputs()) outputs.push_back(value_of(graph, output, values));
     return outputs;
   }
 
-  RunValue value_of(const ProgramGraph& graph, const Argument& operand, const Values& values) const {
+  RunValue value_of(const ProgramView& graph, const Argument& operand, const Values& values) const {
     return engine_.evaluate(operand, [&](NodeId value) {
       const auto found = values.find(value.index);
       if (found != values.end()) return found->second;
-      const ProgramValue& known = graph.values[value.index];
-      if (known.fixed) return engine_.constant(*known.fixed);
-      throw RunError("the program uses " + known.name + ", which has no value");
+      if (const Argument* fixed = graph.find_fixed(value)) return engine_.constant(*fixed);
+      throw RunError("the program uses " + graph.value_name(value) + ", which has no value");
     });
   }
 
-  void run(const ProgramGraph& graph, const Operation& operation, Values& values) {
+  void run(const ProgramView& graph, NodeId operation, Values& values) {
+    const Node& node = graph.node(operation);
     FunctionCall call;
-    call.target = operation.target.text();
-    for (const Argument& operand : operation.args) {
+    call.target = *node.target;
+    for (const Argument& operand : node.args) {
       if (const auto* body = operand.get_if<argument::GraphRef>()) {
-        call.args.emplace_back(body_of(operation, body->name));
+        call.args.emplace_back(body_of(graph, body->name));
       } else {
         call.args.emplace_back(value_of(graph, operand, values));
       }
     }
-    for (const auto& [name, operand] : operation.kwargs)
+    for (const auto& [name, operand] : node.kwargs)
       call.kwargs.emplace_back(name, value_of(graph, operand, values));
     const RunValue result = run_function(engine_, call);
-    for (const Operation::Output& output : operation.outputs) {
+    for (const ProgramResult& output : graph.results(operation)) {
       RunValue value = result;
       for (const std::int64_t index : output.path)
         value = engine_.item(value, static_cast<std::size_t>(index));
@@ -402,16 +402,14 @@ class ProgramModel : public RunnableModel {
     }
   }
 
-  Body body_of(const Operation& operation, const std::string& name) {
-    for (const ProgramSubgraph& subgraph : operation.subgraphs) {
-      if (subgraph.name != name) continue;
-      return [this, &subgraph](const std::vector<RunValue>& inputs) {
-        Values values;
-        std::vector<RunValue> outputs = run_program(subgraph.graph, inputs, values);
-        return subgraph.graph.single_output ? outputs.at(0) : engine_.tuple(outputs);
-      };
-    }
-    throw RunError("the program has no graph " + name);
+  Body body_of(const ProgramView& graph, const std::string& name) {
+    const auto body = graph.find_subgraph(name);
+    if (!body) throw RunError("the program has no graph " + name);
+    return [this, body = *body](const std::vector<RunValue>& inputs) {
+      Values values;
+      std::vector<RunValue> outputs = run_program(body, inputs, values);
+      return body.has_single_output() ? outputs.at(0) : engine_.tuple(outputs);
+    };
   }
 
   // --- leaves ---
@@ -434,9 +432,9 @@ class ProgramModel : public RunnableModel {
 
   // Sets the inputs of the operation that are not among the arguments of the call: the model's own tensors,
   // sizes of arguments, and values that are an argument written in place.
-  void bind(const ProgramGraph& graph, const Operation& operation, const Origins& origin, const Sizes& sizes,
+  void bind(const ProgramView& graph, NodeId operation, const Origins& origin, const Sizes& sizes,
             Values& values) {
-    for_each_input(operation, [&](NodeId used) {
+    for_each_input(graph.node(operation), [&](NodeId used) {
       if (values.contains(used.index)) return;
       const NodeId first = origin[used.index];
       if (const auto same = values.find(first.index); same != values.end()) {
@@ -447,7 +445,7 @@ class ProgramModel : public RunnableModel {
         values[used.index] = state(name);
         return;
       }
-      const auto& said = graph.values[used.index].meta.value;
+      const auto& said = graph.meta(used).value;
       const auto source =
           said && said->size() != nullptr ? find_source(*said->size(), sizes.said) : std::nullopt;
       const auto number = source ? source->value(sizes.actual) : std::nullopt;
@@ -466,10 +464,11 @@ class ProgramModel : public RunnableModel {
       if (to != nullptr) written.insert(*graph.node(*to).target);
     }
     const auto& outputs = program_.signature().outputs;
+    const std::vector<Argument> values = program_.graph().outputs();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const auto role = outputs[i].role;
       if (role != SignatureRole::kBufferMutation && role != SignatureRole::kParameterMutation) continue;
-      const auto* value = program_.graph().outputs[i].get_if<NodeId>();
+      const auto* value = values[i].get_if<NodeId>();
       const std::string target = outputs[i].target.value_or("");
       if (value == nullptr || written.contains(target) || program_.find_lifted(*value) != nullptr) continue;
       absorbed_[value->index].push_back(target);
@@ -483,7 +482,7 @@ class ProgramModel : public RunnableModel {
     }
   }
 
-  RunValue result_of(const ProgramGraph& graph, const ProgramPart& known, const Values& values) {
+  RunValue result_of(const ProgramView& graph, const ProgramPart& known, const Values& values) {
     std::vector<NestedItem> parts;
     for (const ProgramPart::Place& result : known.results) {
       const auto made = values.find(value_named(graph, result.value).index);
@@ -501,12 +500,13 @@ class ProgramModel : public RunnableModel {
   std::map<std::string, TensorRecord> records_;
   std::map<std::string, std::string> objects_;  // records of objects of C++ classes, by name
   std::unordered_map<std::string, RunValue> states_;
-  std::unordered_map<const ModuleGraph*, const ProgramGraph*> programs_;
-  std::unordered_map<const ProgramGraph*, Origins> origins_;  // by graph, as needed
-  using Places = std::unordered_map<std::string, std::vector<std::uint32_t>>;
-  std::unordered_map<const ProgramGraph*, Places> operations_;  // by graph, as needed
-  std::unordered_map<const ProgramGraph*, std::unordered_map<std::string, std::uint32_t>> names_;
-  std::unordered_map<const ProgramGraph*, std::unordered_map<std::uint32_t, std::string>> lasting_;
+  std::unordered_map<const ModuleGraph*, ProgramView> programs_;  // by the graph of the trace
+  // By graph of the program, as needed.
+  std::unordered_map<const ModuleGraph*, Origins> origins_;
+  using Places = std::unordered_map<std::string, std::vector<NodeId>>;
+  std::unordered_map<const ModuleGraph*, Places> operations_;
+  std::unordered_map<const ModuleGraph*, std::unordered_map<std::string_view, NodeId>> names_;
+  std::unordered_map<const ModuleGraph*, std::unordered_map<std::uint32_t, std::string>> lasting_;
   std::unordered_map<std::uint32_t, std::vector<std::string>> absorbed_;  // targets, by value
 };
 

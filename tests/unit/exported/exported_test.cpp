@@ -2,10 +2,10 @@
 #include <cmath>
 #include <filesystem>
 #include <list>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "archive/file_kind.h"
@@ -21,6 +21,8 @@
 #include "exported/program/tree_spec.h"
 #include "graph/analysis/fold_numbers.h"
 #include "graph/analysis/text_form.h"
+#include "graph/node_spec.h"
+#include "operators/operators.h"
 #include "support/error.h"
 #include "trace/search/trace.h"
 #include "writers/graphs/json_writer.h"
@@ -277,31 +279,72 @@ TEST_CASE("hierarchy: names that strict mode never calls", "[exported]") {
 
 namespace {
 
+// A graph of a program with its table.
+struct ProgramMaker {
+  ModuleGraph graph;
+  ProgramTable table;
+
+  ProgramView view() const { return {graph, table}; }
+  NodeId input(const std::string& name, Meta meta) {
+    Graph::NodeSpec spec = spec_of(Opcode::kPlaceholder, {});
+    spec.name_hint = name;
+    spec.meta = std::move(meta);
+    return graph.graph.append(std::move(spec));
+  }
+  NodeId operation(const char* target, std::vector<Argument> args, Meta meta = {}, const char* name = "") {
+    Graph::NodeSpec spec = spec_of(Opcode::kCallFunction, target, std::move(args));
+    spec.name_hint = name;
+    spec.meta = std::move(meta);
+    const NodeId made = graph.graph.append(std::move(spec));
+    table.at(made).op = find_operator(parse_target(target));
+    return made;
+  }
+  void output(std::vector<Argument> outputs) {
+    graph.graph.append(spec_of(Opcode::kOutput, "output", {Argument::Tuple{std::move(outputs)}}));
+  }
+};
+
+// Returns the metadata of a tensor [size, 4], or of a number or condition of that value.
+Meta meta_of(const char* type, const char* size) {
+  Meta meta;
+  meta.type = type;
+  if (std::string(type) == "Tensor")
+    meta.shape = {Expression::parse(size), 4};
+  else
+    meta.value = Expression::parse(size);
+  return meta;
+}
+
 // Operations as "target uses -> makes @ call", in a few letters each; call 0 is not a leaf, "-" is no module
 // at all.
 struct Line {
   const char* target;
-  std::vector<std::uint32_t> uses, makes;
+  std::vector<std::uint32_t> uses;
+  std::uint32_t makes;
   std::optional<CallId> leaf;
   bool has_stack = true;
 };
 
 std::vector<std::vector<std::uint32_t>> scheduled(const std::vector<Line>& lines) {
-  ProgramGraph graph;
-  graph.values.resize(20);
-  std::unordered_map<const Operation*, std::optional<CallId>> leaves;
+  ProgramMaker program;
+  std::map<std::uint32_t, NodeId> values;
+  for (const std::uint32_t input : {0U, 5U}) values[input] = program.input("", {});
+  std::map<NodeId, std::uint32_t> places;
   for (const Line& line : lines) {
-    Operation operation;
-    operation.target = line.target;
-    operation.has_stack = line.has_stack;
-    for (const auto value : line.uses) operation.args.emplace_back(NodeId{value});
-    for (const auto value : line.makes) operation.outputs.push_back({NodeId{value}, {}});
-    graph.operations.push_back(std::move(operation));
+    std::vector<Argument> args;
+    for (const auto value : line.uses) args.emplace_back(values.at(value));
+    const NodeId made = program.operation(line.target, std::move(args));
+    program.table.at(made).has_stack = line.has_stack;
+    values[line.makes] = made;
+    places.emplace(made, places.size());
   }
-  for (std::size_t i = 0; i < lines.size(); ++i) leaves[&graph.operations[i]] = lines[i].leaf;
-  const auto steps = schedule(graph, [&](const Operation& operation) { return leaves[&operation]; });
+  const auto steps =
+      schedule(program.view(), [&](NodeId operation) { return lines[places.at(operation)].leaf; });
   std::vector<std::vector<std::uint32_t>> result;
-  for (const Step& step : steps) result.push_back(step.operations);
+  for (const Step& step : steps) {
+    result.emplace_back();
+    for (const NodeId operation : step.operations) result.back().push_back(places.at(operation));
+  }
   return result;
 }
 
@@ -311,33 +354,33 @@ constexpr const char* kAdd = "aten.add.Tensor";
 }  // namespace
 
 TEST_CASE("schedule: what stands together is one step", "[exported]") {
-  CHECK(scheduled({{kAdd, {0}, {1}, {}}, {kAdd, {1}, {2}, 1}, {kAdd, {2}, {3}, 1}, {kAdd, {3}, {4}, 2}}) ==
+  CHECK(scheduled({{kAdd, {0}, 1, {}}, {kAdd, {1}, 2, 1}, {kAdd, {2}, 3, 1}, {kAdd, {3}, 4, 2}}) ==
         Steps{{0}, {1, 2}, {3}});
 }
 
 TEST_CASE("schedule: what stands between goes before or behind", "[exported]") {
   // 1 goes before the call, unless it needs the call.
-  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {0}, {2}, {}}, {kAdd, {1, 2}, {3}, 1}}) == Steps{{1}, {0, 2}});
-  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {1}, {2}, {}}, {kAdd, {1}, {3}, 1}}) == Steps{{0, 2}, {1}});
+  CHECK(scheduled({{kAdd, {0}, 1, 1}, {kAdd, {0}, 2, {}}, {kAdd, {1, 2}, 3, 1}}) == Steps{{1}, {0, 2}});
+  CHECK(scheduled({{kAdd, {0}, 1, 1}, {kAdd, {1}, 2, {}}, {kAdd, {1}, 3, 1}}) == Steps{{0, 2}, {1}});
   // An operation behind the call holds back the operations that need it.
-  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {1}, {2}, {}}, {kAdd, {2}, {4}, {}}, {kAdd, {1}, {3}, 1}}) ==
+  CHECK(scheduled({{kAdd, {0}, 1, 1}, {kAdd, {1}, 2, {}}, {kAdd, {2}, 4, {}}, {kAdd, {1}, 3, 1}}) ==
         Steps{{0, 3}, {1}, {2}});
   // Two calls whose operations alternate.
-  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {0}, {2}, 2}, {kAdd, {1}, {3}, 1}, {kAdd, {2}, {4}, 2}}) ==
+  CHECK(scheduled({{kAdd, {0}, 1, 1}, {kAdd, {0}, 2, 2}, {kAdd, {1}, 3, 1}, {kAdd, {2}, 4, 2}}) ==
         Steps{{0, 2}, {1, 3}});
 }
 
 TEST_CASE("schedule: a call that would need itself is split", "[exported]") {
-  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {1}, {2}, {}}, {kAdd, {2}, {3}, 1}}) == Steps{{0}, {1}, {2}});
+  CHECK(scheduled({{kAdd, {0}, 1, 1}, {kAdd, {1}, 2, {}}, {kAdd, {2}, 3, 1}}) == Steps{{0}, {1}, {2}});
   // They depend on each other through another call.
-  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {kAdd, {1}, {2}, 2}, {kAdd, {2}, {3}, 1}, {kAdd, {3}, {4}, 2}}) ==
+  CHECK(scheduled({{kAdd, {0}, 1, 1}, {kAdd, {1}, 2, 2}, {kAdd, {2}, 3, 1}, {kAdd, {3}, 4, 2}}) ==
         Steps{{0}, {1}, {2}, {3}});
 }
 
 TEST_CASE("schedule: what belongs to no module joins a call that it needs", "[exported]") {
-  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {"aten.sym_size.int", {1}, {2}, {}, false}, {kAdd, {2}, {3}, 1}}) ==
+  CHECK(scheduled({{kAdd, {0}, 1, 1}, {"aten.sym_size.int", {1}, 2, {}, false}, {kAdd, {2}, 3, 1}}) ==
         Steps{{0, 1, 2}});
-  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {"aten.sym_size.int", {0}, {2}, {}, false}, {kAdd, {2}, {3}, 1}}) ==
+  CHECK(scheduled({{kAdd, {0}, 1, 1}, {"aten.sym_size.int", {0}, 2, {}, false}, {kAdd, {2}, 3, 1}}) ==
         Steps{{1}, {0, 2}});
 }
 
@@ -346,61 +389,39 @@ TEST_CASE("schedule: effects keep their order", "[exported]") {
   const char* random = "aten.dropout.default";
   const char* custom = "my.op.default";
   // The foreign operation reads or changes a value that the call changes.
-  CHECK(scheduled({{change, {0}, {1}, 1}, {kAdd, {0}, {2}, {}}, {kAdd, {1}, {3}, 1}}) == Steps{{0, 2}, {1}});
-  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {change, {5}, {2}, {}}, {kAdd, {1}, {3}, 1}}) ==
-        Steps{{0}, {1}, {2}});
-  CHECK(scheduled({{random, {0}, {1}, 1}, {random, {5}, {2}, {}}, {random, {1}, {3}, 1}}) ==
-        Steps{{0}, {1}, {2}});
-  CHECK(scheduled({{random, {0}, {1}, 1}, {kAdd, {5}, {2}, {}}, {random, {1}, {3}, 1}}) ==
-        Steps{{1}, {0, 2}});
-  CHECK(scheduled({{kAdd, {0}, {1}, 1}, {custom, {5}, {2}, {}}, {kAdd, {1}, {3}, 1}}) ==
-        Steps{{0}, {1}, {2}});
+  CHECK(scheduled({{change, {0}, 1, 1}, {kAdd, {0}, 2, {}}, {kAdd, {1}, 3, 1}}) == Steps{{0, 2}, {1}});
+  CHECK(scheduled({{kAdd, {0}, 1, 1}, {change, {5}, 2, {}}, {kAdd, {1}, 3, 1}}) == Steps{{0}, {1}, {2}});
+  CHECK(scheduled({{random, {0}, 1, 1}, {random, {5}, 2, {}}, {random, {1}, 3, 1}}) == Steps{{0}, {1}, {2}});
+  CHECK(scheduled({{random, {0}, 1, 1}, {kAdd, {5}, 2, {}}, {random, {1}, 3, 1}}) == Steps{{1}, {0, 2}});
+  CHECK(scheduled({{kAdd, {0}, 1, 1}, {custom, {5}, 2, {}}, {kAdd, {1}, 3, 1}}) == Steps{{0}, {1}, {2}});
 }
 
 namespace {
 
 // f(x: [s0, 4], n: s1) with count = item(x): u0, asserts over it, and a subgraph that has these sizes too.
-ProgramGraph sized_program() {
-  ProgramGraph graph;
-  const auto value = [](ProgramGraph& to, const char* type, const char* text) {
-    Expression dim = Expression::parse(text);
-    Meta meta;
-    meta.type = type;
-    if (std::string(type) == "Tensor") {
-      meta.shape = {std::move(dim), 4};
-    } else {
-      meta.value = std::move(dim);
-    }
-    to.values.push_back({"v" + std::to_string(to.values.size()), meta, {}});
-    return NodeId{static_cast<std::uint32_t>(to.values.size() - 1)};
-  };
-  const auto operation = [](const char* target, std::vector<Argument> args) {
-    Operation result;
-    result.target = target;
-    result.args = std::move(args);
-    return result;
-  };
-  graph.inputs = {{value(graph, "Tensor", "s0"), {}}, {value(graph, "int", "s1"), {}}};
-  value(graph, "int", "u0");             // 2
-  value(graph, "int", "2*s0 + 1");       // 3
-  value(graph, "bool", "u0 >= 1");       // 4
-  value(graph, "bool", "u0 <= s0");      // 5
-  value(graph, "Tensor", "Max(1, s0)");  // 6
-  value(graph, "float", "s0/2");         // 7
-  for (const std::uint32_t condition : {4U, 5U}) {
-    graph.operations.push_back(operation("aten._assert_scalar.default", {NodeId{condition}, "no"}));
-  }
-  graph.operations.push_back(operation("aten.sym_constrain_range_for_size.default", {NodeId{2}}));
-  Operation cond = operation("higher_order.cond", {});
-  ProgramSubgraph subgraph{"true_graph_0", {}};
-  value(subgraph.graph, "int", "s0*s1");
-  cond.subgraphs.push_back(std::move(subgraph));
-  graph.operations.push_back(std::move(cond));
-  return graph;
+ProgramMaker sized_program() {
+  ProgramMaker program;
+  program.input("x", meta_of("Tensor", "s0"));                                  // 0
+  program.input("n", meta_of("int", "s1"));                                     // 1
+  program.operation("aten.item.default", {}, meta_of("int", "u0"));             // 2
+  program.operation("operator.add", {}, meta_of("int", "2*s0 + 1"));            // 3
+  program.operation("operator.ge", {}, meta_of("bool", "u0 >= 1"));             // 4
+  program.operation("operator.le", {}, meta_of("bool", "u0 <= s0"));            // 5
+  program.operation("aten.relu.default", {}, meta_of("Tensor", "Max(1, s0)"));  // 6
+  program.operation("operator.truediv", {}, meta_of("float", "s0/2"));          // 7
+  for (const std::uint32_t condition : {4U, 5U})
+    program.operation("aten._assert_scalar.default", {NodeId{condition}, "no"});
+  program.operation("aten.sym_constrain_range_for_size.default", {NodeId{2}});  // 10
+  ProgramMaker body;
+  body.input("size", meta_of("int", "s0*s1"));
+  program.graph.subgraphs.add({"true_graph_0", std::move(body.graph)});
+  program.table.subgraphs["true_graph_0"] = std::move(body.table);
+  program.operation("higher_order.cond", {Argument::GraphRef{"true_graph_0"}});
+  return program;
 }
 
 struct Narrowed {
-  ProgramGraph graph = sized_program();
+  ProgramMaker program = sized_program();
   std::vector<std::string> guards;
   std::string error;
 
@@ -417,10 +438,10 @@ struct Narrowed {
     TraceOptions options;
     options.dimensions = ranges;
     options.concrete = concrete;
-    ProgramDimensions dimensions(constraints, graph);
+    ProgramDimensions dimensions(constraints, program.view());
     try {
-      dimensions.narrow(options, graph, signature);
-      dimensions.apply(graph);
+      dimensions.narrow(options, program.view(), signature);
+      dimensions.apply(program.graph, program.table);
     } catch (const Error& failed) {
       CHECK(failed.kind() == ErrorKind::kUsage);
       error = failed.what();
@@ -428,9 +449,17 @@ struct Narrowed {
     }
     for (const Expression& guard : dimensions.guards(inputs)) guards.push_back(guard.text());
   }
-  std::string size(std::size_t value) const { return graph.values[value].meta.shape->at(0).text(); }
-  std::string value(std::size_t value) const { return graph.values[value].meta.value->text(); }
-  std::optional<Argument> fixed(std::size_t value) const { return graph.values[value].fixed; }
+  const Meta& meta(std::uint32_t value) const { return program.view().meta(NodeId{value}); }
+  std::string size(std::uint32_t value) const { return meta(value).shape->at(0).text(); }
+  std::string value(std::uint32_t value) const { return meta(value).value->text(); }
+  std::string size_in_body() const {
+    return program.view().find_subgraph("true_graph_0")->meta(NodeId{0}).value->text();
+  }
+  std::optional<Argument> fixed(std::uint32_t value) const {
+    const Argument* known = program.view().find_fixed(NodeId{value});
+    return known == nullptr ? std::nullopt : std::optional(*known);
+  }
+  bool range_holds() const { return program.view().facts(NodeId{10}).holds; }
 };
 
 using Texts = std::vector<std::string>;
@@ -442,7 +471,7 @@ TEST_CASE("program dimensions: nothing is asked, nothing changes", "[exported]")
   CHECK(narrowed.guards == Texts{"2 <= s0 <= 64", "4 <= s0*2 <= 128", "u0 >= 1"});
   CHECK(narrowed.value(3) == "s0*2+1");
   CHECK(narrowed.size(6) == "max(1,s0)");
-  for (std::size_t i = 0; i < narrowed.graph.values.size(); ++i) CHECK_FALSE(narrowed.fixed(i));
+  CHECK(narrowed.program.table.fixed.empty());
 }
 
 TEST_CASE("program dimensions: a range is said of a size where none is the dimension alone", "[exported]") {
@@ -470,7 +499,7 @@ TEST_CASE("program dimensions: a narrower range", "[exported]") {
   // The program gets the range of u0 from the asserts themselves.
   CHECK_FALSE(narrowed.fixed(4));
   CHECK_FALSE(narrowed.fixed(5));
-  CHECK_FALSE(narrowed.graph.operations[2].holds);
+  CHECK_FALSE(narrowed.range_holds());
 }
 
 TEST_CASE("program dimensions: one value", "[exported]") {
@@ -481,8 +510,7 @@ TEST_CASE("program dimensions: one value", "[exported]") {
   CHECK(narrowed.value(5) == "u0 <= 5");
   CHECK(narrowed.value(7) == "5/2");
   CHECK_FALSE(narrowed.fixed(7));
-  const ProgramGraph& subgraph = narrowed.graph.operations[3].subgraphs[0].graph;
-  CHECK(subgraph.values[0].meta.value->text() == "s1*5");
+  CHECK(narrowed.size_in_body() == "s1*5");
 }
 
 TEST_CASE("program dimensions: asserts that what is asked for decides", "[exported]") {
@@ -490,7 +518,7 @@ TEST_CASE("program dimensions: asserts that what is asked for decides", "[export
   CHECK(narrowed.guards == Texts{"2 <= s0 <= 64", "4 <= s0*2 <= 128", "1 <= u0 <= 2"});
   CHECK(narrowed.fixed(4) == Argument(true));
   CHECK(narrowed.fixed(5) == Argument(true));  // s0 is at least 2
-  CHECK(narrowed.graph.operations[2].holds);
+  CHECK(narrowed.range_holds());
   CHECK_FALSE(narrowed.fixed(2));
   CHECK(Narrowed({{"u0", 9, {}}, {"s0", {}, 8}}).error ==
         "the program asserts u0 <= s0, which can no longer hold; with the given options the dimensions are "
@@ -501,7 +529,7 @@ TEST_CASE("program dimensions: a concrete integer is a dimension with one value"
   const Narrowed narrowed({}, {{"n", 3}});
   CHECK(narrowed.guards == Texts{"2 <= s0 <= 64", "4 <= s0*2 <= 128", "u0 >= 1", "s1 == 3"});
   CHECK(narrowed.fixed(1) == Argument(3));
-  CHECK(narrowed.graph.operations[3].subgraphs[0].graph.values[0].meta.value->text() == "s0*3");
+  CHECK(narrowed.size_in_body() == "s0*3");
 }
 
 TEST_CASE("program dimensions: errors", "[exported]") {
@@ -523,26 +551,19 @@ class ModelOfLeaves {
     Meta meta;
     meta.type = "Tensor";
     meta.shape = {2, 4, Expression::parse("s0"), 9};
-    graph_.values.push_back({"x", meta, {}});
-    Meta size;
-    size.type = "int";
-    size.value = Expression::parse("s0");
-    graph_.values.push_back({"size", size, {}});
-    graph_.values.push_back({"known", size, Argument(3)});
-    graph_.inputs = {{kTensor, {}}, {kSize, {}}, {kKnown, {}}};
+    program_.input("x", meta);
+    program_.input("size", meta_of("int", "s0"));
+    program_.table.fixed.emplace(program_.input("known", meta_of("int", "s0")).index, 3);
   }
 
   void call(const std::string& path, const std::string& type, const char* target, std::vector<Argument> args,
             Kwargs kwargs = {}) {
-    Operation operation;
     stacks_.push_back("L__self__,,pkg.Net;" + path + "," + path + "," + type);
-    operation.call = *hierarchy_.call_of(stacks_.back());
-    operation.has_stack = true;
-    operation.target = target;
-    operation.args = std::move(args);
-    operation.args.insert(operation.args.begin(), kTensor);
-    operation.kwargs = std::move(kwargs);
-    graph_.operations.push_back(std::move(operation));
+    args.insert(args.begin(), kTensor);
+    const NodeId operation = program_.operation(target, {});
+    program_.graph.graph.set_args(operation, std::move(args), std::move(kwargs));
+    program_.table.at(operation).call = *hierarchy_.call_of(stacks_.back());
+    program_.table.at(operation).has_stack = true;
   }
   void parameter(const std::string& name, std::vector<std::int64_t> shape) {
     parameters_.push_back({name, ParameterKind::kParameter, std::move(shape), "float32", {}, {}});
@@ -559,7 +580,7 @@ class ModelOfLeaves {
         hierarchy_.modules()[module.index].parameters.push_back(i);
     }
     std::vector<std::string> rows;
-    const auto all = attributes_of_modules(graph_, hierarchy_, parameters_);
+    const auto all = attributes_of_modules(program_.view(), hierarchy_, parameters_);
     for (const auto& [name, value] : all[module.index])
       rows.push_back(name + "=" + print_argument(Graph(), value));
     return rows;
@@ -570,7 +591,7 @@ class ModelOfLeaves {
  private:
   std::list<std::string> stacks_;  // the hierarchy points into them
   Hierarchy hierarchy_;
-  ProgramGraph graph_;
+  ProgramMaker program_;
   std::vector<ParameterRecord> parameters_;
 };
 
@@ -690,49 +711,42 @@ TEST_CASE("exported: a trace with other options leaves nothing behind", "[export
 // a: x[s0, 4] -> n = size(x, 0), m = n*8, y[s0, 4];  b: y -> k = m*2, z[s0*16];  n is used behind both, and u
 // is an input.
 TEST_CASE("sizes are computed on either side of a leaf's boundary", "[exported]") {
-  ProgramGraph graph;
-  const auto value = [&](const char* name, const char* type, const char* size) {
-    Meta meta;
-    meta.type = type;
-    if (std::string(type) == "Tensor") {
-      meta.shape = {Expression::parse(size), 4};
-    } else {
-      meta.value = Expression::parse(size);
-    }
-    graph.values.push_back({name, meta, {}});
-    return NodeId{static_cast<std::uint32_t>(graph.values.size() - 1)};
+  ProgramMaker program;
+  std::vector<NodeId> operations;
+  const auto operation = [&](const char* name, const char* target, std::vector<Argument> args, Meta meta,
+                             CallId call) {
+    const NodeId id = program.operation(target, std::move(args), std::move(meta), name);
+    program.table.at(id).call = call;
+    program.table.at(id).has_stack = true;
+    operations.push_back(id);
+    return id;
   };
-  const auto operation = [&](const char* target, std::vector<Argument> args, NodeId made, CallId call) {
-    Operation result;
-    result.target = target;
-    result.args = std::move(args);
-    result.outputs = {{made, {}}};
-    result.call = call;
-    result.has_stack = true;
-    graph.operations.push_back(std::move(result));
-    return made;
-  };
-  const NodeId x = value("x", "Tensor", "s0"), u = value("u", "int", "s1");
-  const NodeId n = operation("aten.sym_size.int", {x, 0}, value("n", "int", "s0"), 1);
-  const NodeId m = operation("operator.mul", {n, 8}, value("m", "int", "8*s0"), 1);
-  const NodeId p = operation("operator.add", {u, 1}, value("p", "int", "s1+1"), 1);
-  const NodeId y = operation("aten.view.default", {x, Argument::List{{m, p}}}, value("y", "Tensor", "s0"), 1);
-  const NodeId k = operation("operator.mul", {m, p}, value("k", "int", "8*s0*(s1+1)"), 2);
-  const NodeId z = operation("aten.view.default", {y, Argument::List{{k}}}, value("z", "Tensor", "16*s0"), 2);
-  graph.outputs = {z, n, p};
+  const NodeId x = program.input("x", meta_of("Tensor", "s0")), u = program.input("u", meta_of("int", "s1"));
+  const NodeId n = operation("n", "aten.sym_size.int", {x, 0}, meta_of("int", "s0"), 1);
+  const NodeId m = operation("m", "operator.mul", {n, 8}, meta_of("int", "8*s0"), 1);
+  const NodeId p = operation("p", "operator.add", {u, 1}, meta_of("int", "s1+1"), 1);
+  const NodeId y =
+      operation("y", "aten.view.default", {x, Argument::List{{m, p}}}, meta_of("Tensor", "s0"), 1);
+  const NodeId k = operation("k", "operator.mul", {m, p}, meta_of("int", "8*s0*(s1+1)"), 2);
+  const NodeId z =
+      operation("z", "aten.view.default", {y, Argument::List{{k}}}, meta_of("Tensor", "16*s0"), 2);
+  program.output({z, n, p});
+  const ProgramView graph = program.view();
   const auto uses = count_uses(graph);
   const LocalSizes sizes(graph, graph);
-  const auto settled = [&](std::vector<std::uint32_t> operations, CallId callers) {
+  const auto settled = [&](const std::vector<std::size_t>& places, CallId callers) {
+    std::vector<NodeId> inside;
+    for (const std::size_t place : places) inside.push_back(operations[place]);
     const Boundary boundary = sizes.settle(
-        operations,
-        [&](const auto& inside) { return boundary_of(graph, inside, uses, [](NodeId) { return false; }); },
-        [&](const Operation& each) { return each.call == callers; });
+        inside, [&](const auto& own) { return boundary_of(graph, own, uses, [](NodeId) { return false; }); },
+        [&](NodeId each) { return graph.facts(each).call == callers; });
     std::string text;
-    for (const NodeId each : boundary.entering) text += graph.values[each.index].name + " ";
+    for (const NodeId each : boundary.entering) text += graph.value_name(each) + " ";
     text += "->";
-    for (const NodeId each : boundary.leaving) text += " " + graph.values[each.index].name;
+    for (const NodeId each : boundary.leaving) text += " " + graph.value_name(each);
     text += ":";
-    for (const auto each : operations) text += " " + std::to_string(each);
+    for (const NodeId each : inside)
+      text += " " + std::to_string(std::ranges::find(operations, each) - operations.begin());
     return text;
   };
   CHECK(settled({0, 1, 2, 3}, 0) == "x u -> y: 0 1 2 3");  // n, m and p are computed once more outside
