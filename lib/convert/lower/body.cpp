@@ -8,6 +8,7 @@
 #include "convert/lower/rewrites.h"
 #include "convert/lower/tree_text.h"
 #include "graph/analysis/described_inputs.h"
+#include "graph/node_spec.h"
 #include "operators/higher_order.h"
 #include "operators/names/function_traits.h"
 #include "operators/operators.h"
@@ -46,13 +47,6 @@ std::vector<Expression> contiguous(const std::vector<Expression>& sizes) {
 bool is_needless(const ProgramView& graph, NodeId operation) {
   return effect_of(graph, operation) == Effect::kSymbolic && graph.has_results(operation) &&
          aten_name(graph.node(operation)) != "_assert_scalar";
-}
-
-Graph::NodeSpec call_of(std::string target, std::vector<Argument> args, Kwargs kwargs = {}) {
-  return {.op = Opcode::kCallFunction,
-          .target = std::move(target),
-          .args = std::move(args),
-          .kwargs = std::move(kwargs)};
 }
 
 // Returns whether an operator that gives these types has one result, which is not a list.
@@ -260,7 +254,8 @@ NodeId Body::add_whole(const Node& node, Graph::NodeSpec spec, Meta meta) {
 
 // Adds an item of the result of an operation, or of an item that is itself a list.
 Argument Body::add_item(NodeId of, std::size_t index, const Meta& meta, const std::string& name) {
-  Graph::NodeSpec spec = call_of("operator.getitem", {of, static_cast<std::int64_t>(index)});
+  Graph::NodeSpec spec =
+      spec_of(Opcode::kCallFunction, "operator.getitem", {of, static_cast<std::int64_t>(index)});
   if (!meta.items) {
     const NodeId item = add_value(std::move(spec), name, meta);
     lowered_.table.at(item).is_result = true;
@@ -289,8 +284,9 @@ std::vector<Argument> Body::add_items(const Node& node, NodeId operation) {
 Argument Body::emit(const Node& node, std::string target, std::vector<Argument> args, Kwargs kwargs,
                     Meta meta, std::string_view name) {
   const std::string candidate = name.empty() ? name_candidate(target, true) : std::string(name);
-  const NodeId result = add_operation(node, call_of(std::move(target), std::move(args), std::move(kwargs)),
-                                      std::move(meta), candidate);
+  const NodeId result = add_operation(
+      node, spec_of(Opcode::kCallFunction, std::move(target), std::move(args), std::move(kwargs)),
+      std::move(meta), candidate);
   may_go_.insert(result.index);
   return result;
 }
@@ -300,7 +296,8 @@ std::vector<Argument> Body::emit_all(const Node& node, std::string target, std::
   const std::string name = names_.create(name_candidate(target, true));
   Meta whole;
   whole.items = metas;
-  const NodeId operation = add_whole(node, call_of(std::move(target), std::move(args)), std::move(whole));
+  const NodeId operation =
+      add_whole(node, spec_of(Opcode::kCallFunction, std::move(target), std::move(args)), std::move(whole));
   name_operation(operation, name);
   may_go_.insert(operation.index);
   std::vector<Argument> results;
@@ -588,7 +585,7 @@ void Body::call_operator(const LoweredCall& call) {
     state_.program.schemas.emplace(declared->first, parse_schema(declared->second));
   const auto schema = state_.program.schema_of(*node.target, op);
   if (!schema) return refuse(node, "its schema is not known", "--op-schema '...'");
-  Graph::NodeSpec spec = call_of(*node.target, call.args, call.kwargs);
+  Graph::NodeSpec spec = spec_of(Opcode::kCallFunction, *node.target, call.args, call.kwargs);
   give_keywords(*schema, spec);
   auto meta = meta_of_result(node, schema->results, op);
   if (!meta) return;
@@ -663,7 +660,10 @@ void Body::add_captures(LoweredGraph& body, const std::map<std::size_t, NodeId>&
     }
     std::string name = view().value_name(outside[i]);
     while (is_name(name)) name += "_";
-    const NodeId input = graph.append({.meta = view().node(outside[i]).meta, .name_hint = name});
+    Graph::NodeSpec spec = spec_of(Opcode::kPlaceholder, {});
+    spec.name_hint = name;
+    spec.meta = view().node(outside[i]).meta;
+    const NodeId input = graph.append(std::move(spec));
     if (graph.node(input).name != name) body.table.value_names.emplace(input.index, std::move(name));
     body.table.strides.emplace(input.index, lowered_.table.strides.at(outside[i].index));
     graph.move_before(first, input);
@@ -808,7 +808,8 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
     graph =
         Argument::GraphRef{add_subgraph(graph.get_if<Argument::GraphRef>()->name, std::move(bodies[place]))};
   }
-  const NodeId operation = add_whole(node, call_of(*node.target, std::move(args)), std::move(meta));
+  const NodeId operation =
+      add_whole(node, spec_of(Opcode::kCallFunction, *node.target, std::move(args)), std::move(meta));
   set(node.id, Argument::Tuple{add_items(node, operation)});
   if (has_results(node, operation, is_loop)) name_operation(operation, names_.create(node.name));
 }
@@ -850,7 +851,7 @@ void Body::keep_with_subgraphs(const LoweredCall& call) {
   Meta meta = *node.meta;
   if (!meta.items && !all_known(meta)) return refuse(node, "the shapes of its results are not known");
   for (auto& [name, body] : bodies) add_subgraph(std::move(name), std::move(body));
-  Graph::NodeSpec spec = call_of(*node.target, call.args, call.kwargs);
+  Graph::NodeSpec spec = spec_of(Opcode::kCallFunction, *node.target, call.args, call.kwargs);
   NodeId operation;
   if (meta.items) {
     for (Meta& item : *meta.items) {
@@ -869,7 +870,7 @@ void Body::keep_with_subgraphs(const LoweredCall& call) {
 
 LoweredGraph Body::finish(std::vector<Argument> outputs, bool is_single) {
   Argument output = is_single ? std::move(outputs.front()) : Argument(Argument::Tuple{std::move(outputs)});
-  graph_.append({.op = Opcode::kOutput, .target = "output", .args = {std::move(output)}});
+  graph_.append(spec_of(Opcode::kOutput, "output", {std::move(output)}));
   const std::vector<NodeId> operations = view().operations();
   for (const NodeId operation : std::views::reverse(operations)) {
     bool is_used = false;

@@ -28,6 +28,7 @@
 #include "graph/analysis/input_sizes.h"
 #include "graph/analysis/text_form.h"
 #include "graph/each_graph.h"
+#include "graph/node_spec.h"
 #include "operators/operators.h"
 #include "shapes/scalar_type.h"
 #include "support/error.h"
@@ -875,8 +876,11 @@ class Lowering {
     auto& entries = result_.program.signature.inputs;
     for (std::vector<Input>* inputs : {&users_, &constants_, &buffers_, &parameters_}) {
       for (Input& input : std::views::reverse(*inputs)) {
-        if (!input.value.valid())
-          input.value = graph.append({.args = {std::move(input.constant)}, .name_hint = input.entry.name});
+        if (!input.value.valid()) {
+          Graph::NodeSpec spec = spec_of(Opcode::kPlaceholder, {}, {std::move(input.constant)});
+          spec.name_hint = input.entry.name;
+          input.value = graph.append(std::move(spec));
+        }
         graph.move_before(graph.first(), input.value);
         entries.push_back(std::move(input.entry));
       }
