@@ -85,11 +85,8 @@ class GuardCode {
       return false;
     const std::string name = guard.parts()[0].text();
     const WrittenProgram& program = lowered_.program;
-    std::size_t i = 0;
-    for (const NodeId input : program.graph.view().inputs()) {
-      if (checked_at(program.signature.inputs, i++, "inputs in the signature").name == name &&
-          !program.graph.view().node(input).args.empty())
-        return guard.name() == "==";
+    for (const GraphSignature::Entry& entry : program.signature.inputs) {
+      if (entry.name == name && entry.value) return guard.name() == "==";
     }
     // An input that was left at its default is not an input of the program.
     if (!source_.signature) return false;

@@ -24,10 +24,8 @@ class InputMutations {
     const ProgramView view = program_.graph.view();
     program_.is_functional = true;
     Inputs inputs;
-    std::size_t number = 0;
-    for (const NodeId input : view.inputs())
-      inputs.emplace(input.index,
-                     &checked_at(program_.signature.inputs, number++, "inputs in the signature"));
+    for (const GraphSignature::Entry& entry : program_.signature.inputs)
+      inputs.emplace(entry.node.index, &entry);
     std::unordered_set<std::uint32_t> read;  // values that a later operation or the output reads
     std::vector<Argument> results = view.outputs();
     for (const Argument& output : results)

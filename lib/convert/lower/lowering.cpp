@@ -170,16 +170,13 @@ class Lowering {
 
   // --- inputs ---
 
-  struct Input {
-    GraphSignature::Entry entry;
-    NodeId value;  // invalid if it is fixed
-    Argument constant;
-  };
-
-  void add_user_input(std::string_view name, NodeId value) {
-    GraphSignature::Entry entry;
-    entry.name = name;
-    users_.push_back({std::move(entry), value, {}});
+  // Adds an input of the program, under the name of its value.
+  NodeId add_input(std::vector<GraphSignature::Entry>& to, GraphSignature::Entry entry, std::string_view name,
+                   const Meta& meta) {
+    entry.node = body_.add_input(name, meta);
+    entry.name = body_.view().value_name(entry.node);
+    to.push_back(std::move(entry));
+    return to.back().node;
   }
 
   // Makes inputs of a value that is fixed, one for each leaf, as torch.export flattens containers.
@@ -204,7 +201,8 @@ class Lowering {
     }
     GraphSignature::Entry entry;
     entry.name = name;
-    users_.push_back({std::move(entry), {}, value});
+    entry.value = value;
+    users_.push_back(std::move(entry));
     return value;
   }
 
@@ -230,18 +228,11 @@ class Lowering {
       return Argument::List{std::move(items)};
     }
     if (meta.type == "NoneType") return constant_input(name, Argument::None{});
-    if (meta.shape && meta.dtype && !is_quantized(*meta.dtype)) {
-      const NodeId value = body_.add_input(name, meta);
-      add_user_input(body_.view().value_name(value), value);
-      return value;
-    }
-    if (meta.value && meta.value->size() != nullptr) {
-      if (const auto number = meta.value->number()) return constant_input(name, *number);
-      const NodeId value = body_.add_input(name, meta);
-      add_user_input(body_.view().value_name(value), value);
-      return value;
-    }
-    return std::nullopt;
+    const bool is_tensor = meta.shape && meta.dtype && !is_quantized(*meta.dtype);
+    if (!is_tensor && (!meta.value || meta.value->size() == nullptr)) return std::nullopt;
+    if (const auto number = is_tensor ? std::nullopt : meta.value->number())
+      return constant_input(name, *number);
+    return add_input(users_, {}, name, meta);
   }
 
   // Adds the paths of the tensors in the value of a guess, which are "past.0.k" as --input takes them.
@@ -708,11 +699,10 @@ class Lowering {
     entry.role = SignatureRole::kBuffer;
     entry.target = name;
     entry.persistent = false;
-    const NodeId value = body_.add_input("b_" + name_of_path(name), tensor_meta(constant));
-    entry.name = body_.view().value_name(value);
+    const NodeId value =
+        add_input(buffers_, std::move(entry), "b_" + name_of_path(name), tensor_meta(constant));
     if (!constant.record.empty()) body_.set_strides(value, constant.stride);
     result_.program.constants.push_back(written(name, constant));
-    buffers_.push_back({std::move(entry), value, {}});
     written_.emplace(name, value);
     return value;
   }
@@ -746,9 +736,8 @@ class Lowering {
     entry.role = SignatureRole::kBuffer;
     entry.target = name;
     entry.persistent = true;
-    const NodeId value = body_.add_input("b_" + name_of_path(name), tensor_meta(tensor));
-    entry.name = body_.view().value_name(value);
-    buffers_.push_back({std::move(entry), value, {}});
+    const NodeId value =
+        add_input(buffers_, std::move(entry), "b_" + name_of_path(name), tensor_meta(tensor));
     if (!tensor.record.empty()) body_.set_strides(value, tensor.stride);
     result_.program.weights.push_back(written(name, tensor));
     return value;
@@ -804,11 +793,10 @@ class Lowering {
     entry.target = parameter.name;
     entry.persistent = persistent;
     const NodeId value =
-        body_.add_input((is_parameter ? "p_" : "b_") + name_of_path(parameter.name), tensor_meta(parameter));
-    entry.name = body_.view().value_name(value);
+        add_input(is_parameter ? parameters_ : buffers_, std::move(entry),
+                  (is_parameter ? "p_" : "b_") + name_of_path(parameter.name), tensor_meta(parameter));
     const bool is_trained = is_parameter && parameter.requires_grad && may_have_gradient(parameter.dtype);
     if (is_trained) state_.trained.insert(value.index);
-    (is_parameter ? parameters_ : buffers_).push_back({std::move(entry), value, {}});
     body_.set_strides(value, parameter.stride);
     auto& tensors = persistent ? result_.program.weights : result_.program.constants;
     tensors.push_back({parameter.name,
@@ -848,12 +836,12 @@ class Lowering {
   NodeId lift(const Constant& constant, std::string_view name) {
     GraphSignature::Entry entry;
     entry.role = SignatureRole::kConstantTensor;
-    const NodeId value = body_.add_input("c_" + std::string(name), tensor_meta(constant));
-    entry.name = body_.view().value_name(value);
-    entry.target = entry.name.substr(2);
+    const NodeId value =
+        add_input(constants_, std::move(entry), "c_" + std::string(name), tensor_meta(constant));
+    const std::string own = constants_.back().name.substr(2);
+    constants_.back().target = own;
     if (!constant.record.empty()) body_.set_strides(value, constant.stride);
-    result_.program.constants.push_back(written(*entry.target, constant));
-    constants_.push_back({std::move(entry), value, {}});
+    result_.program.constants.push_back(written(own, constant));
     return value;
   }
 
@@ -867,25 +855,23 @@ class Lowering {
       const auto found = places.find(owner == owners_.end() ? name : owner->second);
       return found == places.end() ? places.size() : found->second;  // a plain tensor that is written
     };
-    const auto place_of = [&](const Input& input) { return place_of_name(*input.entry.target); };
+    const auto place_of = [&](const GraphSignature::Entry& entry) { return place_of_name(*entry.target); };
     std::ranges::stable_sort(parameters_, {}, place_of);
     std::ranges::stable_sort(buffers_, {}, place_of);
     std::ranges::stable_sort(result_.program.weights, {},
                              [&](const WrittenTensor& tensor) { return place_of_name(tensor.name); });
     Graph& graph = result_.program.graph.module_graph.graph;
-    auto& entries = result_.program.signature.inputs;
-    for (std::vector<Input>* inputs : {&users_, &constants_, &buffers_, &parameters_}) {
-      for (Input& input : std::views::reverse(*inputs)) {
-        if (!input.value.valid()) {
-          Graph::NodeSpec spec = spec_of(Opcode::kPlaceholder, {}, {std::move(input.constant)});
-          spec.name_hint = input.entry.name;
-          input.value = graph.append(std::move(spec));
-        }
-        graph.move_before(graph.first(), input.value);
-        entries.push_back(std::move(input.entry));
+    auto& inputs = result_.program.signature.inputs;
+    for (auto* entries : {&parameters_, &buffers_, &constants_, &users_})
+      std::ranges::move(*entries, std::back_inserter(inputs));
+    for (GraphSignature::Entry& entry : std::views::reverse(inputs)) {
+      if (!entry.node.valid()) {
+        Graph::NodeSpec spec = spec_of(Opcode::kPlaceholder, {}, {*entry.value});
+        spec.name_hint = entry.name;
+        entry.node = graph.append(std::move(spec));
       }
+      graph.move_before(graph.first(), entry.node);
     }
-    std::ranges::reverse(entries);
   }
 
   // --- the output ---
@@ -1075,9 +1061,9 @@ class Lowering {
   ModuleStacks stacks_;
   LoweringState state_;
   Body body_;
-  std::vector<Input> parameters_, buffers_, constants_, users_;
-  std::set<std::string> noted_;                          // arguments that were noted
-  std::set<std::string> frozen_;                         // attributes that were noted
+  std::vector<GraphSignature::Entry> parameters_, buffers_, constants_, users_;  // inputs of the program
+  std::set<std::string> noted_;                                                  // arguments that were noted
+  std::set<std::string> frozen_;                                                 // attributes that were noted
   std::unordered_map<std::string, Argument> packed_;     // by name of the packed parameters
   std::unordered_map<std::string, NodeId> written_;      // plain tensors that the run writes
   std::unordered_map<std::string, std::string> owners_;  // of buffers: the packed parameter

@@ -81,7 +81,7 @@ struct WrittenProgram {
   LoweredGraph graph;
   std::vector<std::string> stacks;          // nn_module_stack, by CallId
   std::vector<std::string> modules = {""};  // paths of all modules, the root first
-  GraphSignature signature;                 // parallel to the inputs and outputs of the graph
+  GraphSignature signature;                 // of the graph, whose nodes its inputs name
   TreeSpec in_spec, out_spec;  // in_spec: a tuple of the positional arguments and the keyword arguments
   std::vector<std::string> arguments;  // names of the positional arguments
   std::map<std::string, WrittenSymbol> symbols;

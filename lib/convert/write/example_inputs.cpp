@@ -81,8 +81,7 @@ class Pickle {
 
 class ExampleInputs {
  public:
-  explicit ExampleInputs(const WrittenProgram& program)
-      : program_(program), inputs_(program.graph.view().inputs()) {
+  explicit ExampleInputs(const WrittenProgram& program) : program_(program) {
     for (const auto& [name, symbol] : program.symbols) {
       if (symbol.hint) hints_.emplace(name, *symbol.hint);
     }
@@ -129,9 +128,9 @@ class ExampleInputs {
   void leaf() {
     const auto& entries = program_.signature.inputs;
     while (checked_at(entries, next_, "inputs in the signature").role != SignatureRole::kUserInput) ++next_;
-    const Node& input = program_.graph.view().node(checked_at(inputs_, next_++, "inputs"));
-    if (!input.args.empty()) return plain(input.args.front());
-    const Meta& meta = *input.meta;
+    const GraphSignature::Entry& input = entries[next_++];
+    if (input.value) return plain(*input.value);
+    const Meta& meta = program_.graph.view().meta(input.node);
     if (meta.kind() == ValueKind::kTensor)
       tensor(meta);
     else
@@ -184,7 +183,6 @@ class ExampleInputs {
   }
 
   const WrittenProgram& program_;
-  std::vector<NodeId> inputs_;
   std::map<std::string, std::int64_t> hints_;
   Pickle pickle_;
   std::vector<std::string> storages_;

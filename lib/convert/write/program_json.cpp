@@ -36,10 +36,8 @@ class ProgramWriter {
     for (const WrittenTensor& weight : program.weights) {
       if (weight.requires_grad) trained.insert(weight.name);
     }
-    std::size_t i = 0;
-    for (const NodeId input : program.graph.view().inputs()) {
-      const auto& target = checked_at(program.signature.inputs, i++, "inputs in the signature").target;
-      if (target && trained.contains(*target)) trained_.insert(input.index);
+    for (const GraphSignature::Entry& input : program.signature.inputs) {
+      if (input.target && trained.contains(*input.target)) trained_.insert(input.node.index);
     }
   }
 
@@ -435,29 +433,24 @@ class ProgramWriter {
   }
 
   void graph(const ProgramView& graph) {
-    json_.key("inputs").list(graph.inputs(), [&](NodeId input) { argument(given(graph, input), graph); });
+    json_.key("inputs").list(graph.inputs(), [&](NodeId input) {
+      const std::vector<Argument>& fixed = graph.node(input).args;
+      argument(fixed.empty() ? input : fixed.front(), graph);
+    });
     json_.key("outputs").list(graph.outputs(), [&](const Argument& output) { argument(output, graph); });
     json_.key("nodes").list(graph.operations(),
                             [&](NodeId each) { json_.object([&] { operation(graph, each); }); });
     values(graph);
   }
 
-  // Returns the value of an input that is fixed, else the input.
-  static Argument given(const ProgramView& graph, NodeId input) {
-    const std::vector<Argument>& fixed = graph.node(input).args;
-    return fixed.empty() ? Argument(input) : fixed.front();
-  }
-
   // --- signature ---
 
   void signature() {
     const ProgramView graph = program_.graph.view();
-    std::size_t i = 0;
-    json_.key("input_specs").list(graph.inputs(), [&](NodeId input) {
-      const auto& entry = checked_at(program_.signature.inputs, i++, "inputs in the signature");
-      json_.object([&] { input_spec(graph, entry, input); });
+    json_.key("input_specs").list(program_.signature.inputs, [&](const GraphSignature::Entry& entry) {
+      json_.object([&] { input_spec(graph, entry); });
     });
-    i = 0;
+    std::size_t i = 0;
     json_.key("output_specs").list(graph.outputs(), [&](const Argument& output) {
       const auto& entry = checked_at(program_.signature.outputs, i++, "outputs in the signature");
       json_.object([&] { output_spec(graph, entry, output); });
@@ -487,7 +480,7 @@ class ProgramWriter {
     }
   }
 
-  void input_spec(const ProgramView& graph, const GraphSignature::Entry& entry, NodeId input) {
+  void input_spec(const ProgramView& graph, const GraphSignature::Entry& entry) {
     const auto lifted = [&](const char* role, const char* name) {
       json_.key(role).object([&] {
         json_.key("arg").object([&] { json_.field("name", entry.name); });
@@ -505,11 +498,10 @@ class ProgramWriter {
       default:
         break;
     }
-    const bool is_fixed = !graph.node(input).args.empty();
-    json_.key(is_fixed ? "constant_input" : "user_input").object([&] {
-      if (is_fixed) json_.field("name", entry.name);
-      json_.key(is_fixed ? "value" : "arg");
-      argument(given(graph, input), graph);
+    json_.key(entry.value ? "constant_input" : "user_input").object([&] {
+      if (entry.value) json_.field("name", entry.name);
+      json_.key(entry.value ? "value" : "arg");
+      argument(entry.value.value_or(entry.node), graph);
     });
   }
 
