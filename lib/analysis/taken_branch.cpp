@@ -136,10 +136,8 @@ TakenBranches::Inlined TakenBranches::put_before(NodeId call, bool condition) {
     const Node& each = branch.node(id);
     if (each.op == Opcode::kPlaceholder || each.op == Opcode::kOutput) continue;
     const auto name = each.op == Opcode::kGetAttr ? names.find(each.target) : names.end();
-    Graph::NodeSpec spec = spec_like(each);
+    Graph::NodeSpec spec = copy_of(each, here);
     if (name != names.end()) spec.target = name->second;
-    for (const Argument& argument : each.args) spec.args.push_back(here(argument));
-    for (const auto& [key, argument] : each.kwargs) spec.kwargs.emplace_back(key, here(argument));
     const NodeId made = graph_->graph.insert_before(call, std::move(spec));
     graph_->graph.set_method(made, each.method);
     graph_->graph.set_cost(made, *each.cost);

@@ -50,9 +50,7 @@ Argument mapped(const Argument& argument, const Made& made) {
 
 // Appends a copy of a node of another graph, with the given scope.
 NodeId copy_node(const Node& old, Scope scope, Graph& graph, Made& made) {
-  Graph::NodeSpec spec = spec_like(old);
-  for (const Argument& argument : old.args) spec.args.push_back(mapped(argument, made));
-  for (const auto& [name, argument] : old.kwargs) spec.kwargs.emplace_back(name, mapped(argument, made));
+  Graph::NodeSpec spec = copy_of(old, [&](const Argument& argument) { return mapped(argument, made); });
   spec.scope = std::move(scope);
   const NodeId copy = graph.append(std::move(spec));
   graph.set_method(copy, *old.method);

@@ -24,6 +24,15 @@ inline Graph::NodeSpec spec_like(const Node& node) {
           node.is_recorded};
 }
 
+// Returns the same with its arguments, in which map(argument) replaces each.
+template <class Map>
+Graph::NodeSpec copy_of(const Node& node, Map&& map) {
+  Graph::NodeSpec spec = spec_like(node);
+  for (const Argument& argument : node.args) spec.args.push_back(map(argument));
+  for (const auto& [name, argument] : node.kwargs) spec.kwargs.emplace_back(name, map(argument));
+  return spec;
+}
+
 inline Graph::NodeSpec spec_of(Opcode op, std::string target, std::vector<Argument> args = {},
                                Kwargs kwargs = {}) {
   Graph::NodeSpec spec;

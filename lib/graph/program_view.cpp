@@ -1,5 +1,7 @@
 #include "graph/program_view.h"
 
+#include "graph/subgraph_call.h"
+
 namespace fxtrace {
 namespace {
 
@@ -21,13 +23,7 @@ bool ProgramView::is_operation(NodeId id) const {
          !facts(id).is_result;
 }
 
-std::vector<NodeId> ProgramView::inputs() const {
-  std::vector<NodeId> found;
-  for (NodeId id = graph().first(); id.valid(); id = graph().next(id)) {
-    if (node(id).op == Opcode::kPlaceholder) found.push_back(id);
-  }
-  return found;
-}
+std::vector<NodeId> ProgramView::inputs() const { return inputs_of(graph()); }
 
 std::vector<NodeId> ProgramView::operations() const {
   std::vector<NodeId> found;

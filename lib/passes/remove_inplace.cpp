@@ -37,6 +37,7 @@
 #include "passes/all_passes.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -55,9 +56,7 @@ namespace fxtrace {
 namespace {
 
 Graph::NodeSpec spec_of(const Node& node) {
-  Graph::NodeSpec spec = spec_like(node);
-  spec.args = node.args;
-  spec.kwargs = node.kwargs;
+  Graph::NodeSpec spec = copy_of(node, std::identity());
   spec.name_hint.clear();
   return spec;
 }

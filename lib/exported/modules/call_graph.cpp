@@ -56,11 +56,8 @@ class Copy {
   void add_node(NodeId id, const Note& note) {
     const Node& node = from_.node(id);
     const auto copied = [&](NodeId value) -> Argument { return made_.at(value.index); };
-    Graph::NodeSpec spec = spec_of(node.op, node.target);
-    for (const Argument& argument : node.args) spec.args.push_back(map_references(argument, copied));
-    for (const auto& [name, argument] : node.kwargs)
-      spec.kwargs.emplace_back(name, map_references(argument, copied));
-    const NodeId made = append(id, std::move(spec));
+    const NodeId made =
+        append(id, copy_of(node, [&](const Argument& argument) { return map_references(argument, copied); }));
     const ProgramNode& facts = from_.facts(id);
     to_.table.at(made) = facts;
     if (facts.gives_value) note(id, made);

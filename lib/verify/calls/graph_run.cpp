@@ -21,24 +21,13 @@ class GraphRun {
     RunValue result;
     for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
       const Node& node = graph.node(id);
-      try {
-        RunValue value;
-        if (node.op == Opcode::kPlaceholder) {
-          if (next == inputs.size()) throw RunError("the graph has more placeholders than inputs");
-          value = inputs[next++];
-        } else {
-          value = run_node(node);
-        }
-        if (watcher_) watcher_(graph_, node, value);
-        if (node.op == Opcode::kOutput) result = value;
-        keep(node, std::move(value));
-      } catch (const NodeError&) {
-        throw;
-      } catch (const CannotRun&) {
-        throw;
-      } catch (const RunError& error) {
-        throw NodeError(graph_, node, error.what());
-      }
+      RunValue value = guarded(node, [&] {
+        if (node.op != Opcode::kPlaceholder) return run_node(node);
+        if (next == inputs.size()) throw RunError("the graph has more placeholders than inputs");
+        return inputs[next++];
+      });
+      if (node.op == Opcode::kOutput) result = value;
+      keep(node, std::move(value));
     }
     if (!result) throw RunError("the graph has no output");
     for (const Assignment& assignment : graph.assignments())
@@ -46,11 +35,40 @@ class GraphRun {
     return result;
   }
 
+  void run(const std::vector<NodeId>& nodes, const std::function<RunValue(NodeId)>& outside, Values& values) {
+    for (auto& [node, value] : values) values_[node] = {value, SIZE_MAX};
+    for (const NodeId id : nodes) {
+      const Node& node = graph_.graph.node(id);
+      values[id.index] = guarded(node, [&] {
+        for_each_input(node, [&](NodeId input) {
+          if (!values_.contains(input.index)) values_[input.index] = {outside(input), SIZE_MAX};
+        });
+        return run_node(node);
+      });
+      values_[id.index] = {values.at(id.index), SIZE_MAX};
+    }
+  }
+
  private:
   struct Kept {
     RunValue value;
     std::size_t users;
   };
+
+  template <class Run>
+  RunValue guarded(const Node& node, Run&& run) {
+    try {
+      RunValue value = run();
+      if (watcher_) watcher_(graph_, node, value);
+      return value;
+    } catch (const NodeError&) {
+      throw;
+    } catch (const CannotRun&) {
+      throw;
+    } catch (const RunError& error) {
+      throw NodeError(graph_, node, error.what());
+    }
+  }
 
   void keep(const Node& node, RunValue value) {
     for_each_input(node, [&](NodeId input) {
@@ -168,6 +186,11 @@ RunValue run_graph(const Engine& engine, const ModuleGraph& graph, const std::ve
                    ModelParts& parts, const Watcher& watcher) {
   const OwnModes modes(engine);
   return GraphRun(engine, graph, parts, watcher).run(inputs);
+}
+
+void run_nodes(const Engine& engine, const ModuleGraph& graph, const std::vector<NodeId>& nodes,
+               ModelParts& parts, const std::function<RunValue(NodeId)>& outside, Values& values) {
+  GraphRun(engine, graph, parts, {}).run(nodes, outside, values);
 }
 
 }  // namespace fxtrace::verify

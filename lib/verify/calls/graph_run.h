@@ -30,6 +30,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -86,5 +87,11 @@ using Watcher = std::function<void(const ModuleGraph& graph, const Node& node, c
 // after their last use.  Throws NodeError.
 RunValue run_graph(const Engine& engine, const ModuleGraph& graph, const std::vector<RunValue>& inputs,
                    ModelParts& parts, const Watcher& watcher);
+
+// Runs these nodes, which are in the order of the graph, and adds their values to `values`, by node.
+// outside(node) returns a value that is neither there nor made by them.  Throws NodeError.
+using Values = std::unordered_map<std::uint32_t, RunValue>;
+void run_nodes(const Engine& engine, const ModuleGraph& graph, const std::vector<NodeId>& nodes,
+               ModelParts& parts, const std::function<RunValue(NodeId)>& outside, Values& values);
 
 }  // namespace fxtrace::verify

@@ -18,14 +18,11 @@
 #include "symbolic/affine.h"
 #include "verify/calls/constants.h"
 #include "verify/calls/file_mappings.h"
-#include "verify/calls/functions.h"
 #include "verify/calls/nested.h"
 #include "verify/models/runnable_model.h"
 
 namespace fxtrace::verify {
 namespace {
-
-using Values = std::unordered_map<std::uint32_t, RunValue>;  // by node of the program's graph
 
 // The tensors of the archive.  Each record is mapped into memory once, copy-on-write.  Tensors are valid as
 // long as this object.
@@ -130,9 +127,9 @@ class ProgramModel : public RunnableModel {
       const std::string name = input_name(entry.name, i);
       values.push_back(user_input(name, entry, given));
     }
-    Values made;
-    const OwnModes modes(engine_);
-    const std::vector<RunValue> outputs = run_program(graph, values, made);
+    const RunValue whole = run_graph(engine_, graph.module_graph(), values, *this, {});
+    const std::vector<RunValue> outputs =
+        graph.has_single_output() ? std::vector{whole} : engine_.items(whole);
     std::vector<Argument> leaves;
     std::vector<RunValue> results;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -195,13 +192,16 @@ class ProgramModel : public RunnableModel {
       values[value.index] = id != nullptr ? *given.at(id->index) : engine_.constant(*argument);
       note_sizes(graph.meta(value), values[value.index], sizes);
     }
-    const Origins& origin = origins_of(graph);
     std::vector<NodeId> made;
     for (const NodeId operation : operations_of(graph, part.nodes)) {
-      bind(graph, operation, origin, sizes, values);
-      run(graph, operation, values);
-      graph.for_each_result(operation, [&](NodeId value) { made.push_back(value); });
+      made.push_back(operation);
+      for (NodeId id = graph.graph().next(operation); id.valid() && graph.facts(id).is_result;
+           id = graph.graph().next(id))
+        made.push_back(id);
     }
+    run_nodes(
+        engine_, graph.module_graph(), made, *this,
+        [&](NodeId used) { return value_outside(graph, used, sizes, values); }, values);
     if (is_whole(graph)) write_absorbed(made, values);
     return result_of(graph, part, values);
   }
@@ -347,71 +347,6 @@ class ProgramModel : public RunnableModel {
     engine_.call("aten::copy_", "", {{to, from}, {}});
   }
 
-  // --- running ---
-
-  std::vector<RunValue> run_program(const ProgramView& graph, const std::vector<RunValue>& inputs,
-                                    Values& values) {
-    const std::vector<NodeId> places = graph.inputs();
-    if (inputs.size() != places.size())
-      throw RunError("a graph of the program is called with a wrong number of inputs");
-    for (std::size_t i = 0; i < inputs.size(); ++i) values[places[i].index] = inputs[i];
-    for (const NodeId object : graph.objects()) {
-      const std::string& name = *graph.node(object).target;
-      if (records_.contains(name) || objects_.contains(name)) values[object.index] = state(name);
-    }
-    std::vector<std::uint32_t> uses = count_uses(graph);
-    for (const NodeId operation : graph.operations()) {
-      run(graph, operation, values);
-      for_each_input(graph.node(operation), [&](NodeId used) {
-        if (--uses[used.index] == 0) values.erase(used.index);
-      });
-    }
-    std::vector<RunValue> outputs;
-    for (const Argument& output : graph.outputs()) outputs.push_back(value_of(graph, output, values));
-    return outputs;
-  }
-
-  RunValue value_of(const ProgramView& graph, const Argument& operand, const Values& values) const {
-    return engine_.evaluate(operand, [&](NodeId value) {
-      const auto found = values.find(value.index);
-      if (found != values.end()) return found->second;
-      if (const Argument* fixed = graph.find_fixed(value)) return engine_.constant(*fixed);
-      throw RunError("the program uses " + graph.value_name(value) + ", which has no value");
-    });
-  }
-
-  void run(const ProgramView& graph, NodeId operation, Values& values) {
-    const Node& node = graph.node(operation);
-    FunctionCall call;
-    call.target = *node.target;
-    for (const Argument& operand : node.args) {
-      if (const auto* body = operand.get_if<argument::GraphRef>()) {
-        call.args.emplace_back(body_of(graph, body->name));
-      } else {
-        call.args.emplace_back(value_of(graph, operand, values));
-      }
-    }
-    for (const auto& [name, operand] : node.kwargs)
-      call.kwargs.emplace_back(name, value_of(graph, operand, values));
-    const RunValue result = run_function(engine_, call);
-    for (const ProgramResult& output : graph.results(operation)) {
-      RunValue value = result;
-      for (const std::int64_t index : output.path)
-        value = engine_.item(value, static_cast<std::size_t>(index));
-      values[output.value.index] = std::move(value);
-    }
-  }
-
-  Body body_of(const ProgramView& graph, const std::string& name) {
-    const auto body = graph.find_subgraph(name);
-    if (!body) throw RunError("the program has no graph " + name);
-    return [this, body = *body](const std::vector<RunValue>& inputs) {
-      Values values;
-      std::vector<RunValue> outputs = run_program(body, inputs, values);
-      return body.has_single_output() ? outputs.at(0) : engine_.tuple(outputs);
-    };
-  }
-
   // --- leaves ---
 
   // Sizes of the arguments of a call: as the program states them, and their values.
@@ -430,27 +365,18 @@ class ProgramModel : public RunnableModel {
     }
   }
 
-  // Sets the inputs of the operation that are not among the arguments of the call: the model's own tensors,
-  // sizes of arguments, and values that are an argument written in place.
-  void bind(const ProgramView& graph, NodeId operation, const Origins& origin, const Sizes& sizes,
-            Values& values) {
-    for_each_input(graph.node(operation), [&](NodeId used) {
-      if (values.contains(used.index)) return;
-      const NodeId first = origin[used.index];
-      if (const auto same = values.find(first.index); same != values.end()) {
-        values[used.index] = same->second;
-        return;
-      }
-      if (const std::string name = own_name(graph, first); !name.empty()) {
-        values[used.index] = state(name);
-        return;
-      }
-      const auto& said = graph.meta(used).value;
-      const auto source =
-          said && said->size() != nullptr ? find_source(*said->size(), sizes.said) : std::nullopt;
-      const auto number = source ? source->value(sizes.actual) : std::nullopt;
-      if (number) values[used.index] = engine_.integer(*number);
-    });
+  // Returns a value that is not among the arguments of the call: one of the model's own tensors, a size of an
+  // argument, or an argument that was written in place.
+  RunValue value_outside(const ProgramView& graph, NodeId used, const Sizes& sizes, const Values& values) {
+    const NodeId first = origins_of(graph)[used.index];
+    if (const auto same = values.find(first.index); same != values.end()) return same->second;
+    if (const std::string name = own_name(graph, first); !name.empty()) return state(name);
+    const auto& said = graph.meta(used).value;
+    const auto source =
+        said && said->size() != nullptr ? find_source(*said->size(), sizes.said) : std::nullopt;
+    const auto number = source ? source->value(sizes.actual) : std::nullopt;
+    if (!number) throw RunError("the program uses " + graph.value_name(used) + ", which has no value");
+    return engine_.integer(*number);
   }
 
   // Records changes of buffers that a functional program returns, and that no node of the graph writes.
