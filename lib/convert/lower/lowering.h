@@ -10,7 +10,8 @@
 //    Refusal; nodes that use the result of a refused node are skipped, without a refusal of their own.  The
 //    program may be written only if there are no refusals.
 // 2. Each lowered node stands for one Argument: a value of the program, a plain value, or a container of
-//    such.  A number that the trace knows, an item of a list and a packed weight therefore leave no operation.
+//    such.  A number that the trace knows, an item of a list and a packed weight therefore leave no
+//    operation.
 // 3. signature.inputs are the inputs of the graph in order: parameters, then buffers, both in the order of
 //    registration, then constants, then the inputs of the method.  Parameters and buffers that no node reads
 //    are inputs, too, if a program can have them.
