@@ -10,13 +10,13 @@
 //    Refusal; nodes that use the result of a refused node are skipped, without a refusal of their own.  The
 //    program may be written only if there are no refusals.
 // 2. Each lowered node stands for one Argument: a value of the program, a plain value, or a container of
-//    such.  A number that the trace knows, an item of a list and a packed weight therefore leave no operation.
+//    such.  A number that the trace knows, an item of a list and a packed weight therefore leave no
+//    operation.
 // 3. signature.inputs are the inputs of the graph in order: parameters, then buffers, both in the order of
 //    registration, then constants, then the inputs of the method.  Parameters and buffers that no node reads
 //    are inputs, too, if a program can have them.
 // 4. signature.outputs are the outputs of the graph in order: the results of the method; in a functional
-// program
-//    after the new values of what was written (input_mutations.h).
+//    program after the new values of what was written (input_mutations.h).
 // 5. Sizes keep the names of the trace to the end; program.symbols maps them to those of torch.  So
 //    name_symbols() runs when no value is added any more, and lower_guards(), which leaves out what the
 //    ranges of symbols say, runs after it.
