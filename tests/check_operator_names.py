@@ -20,7 +20,7 @@ REASONS = {
     "lib/trace/tracer/state_check.cpp": "the operation that a failure names",
     "lib/torchscript/interpreter/program/torchscript_program.cpp": "an item of a list, which code takes out of an attribute",
     "lib/torchscript/interpreter/graph/graph_strategy.cpp": "the length of a list, which code that unpacks it asks for",
-    "lib/trace/modules/program_graph.cpp": "assertions of guards, which have their own form",
+    "lib/analysis/program_operations.cpp": "assertions of guards, which have their own form",
     "lib/exported/program/graph_reader.cpp": "fields of a .pt2 file",
     "lib/exported/program/exported_archive.cpp": "a field of a .pt2 file",
     "lib/convert": "fields of a .pt2 file, and what torch.export has instead of calls that only TorchScript has",

@@ -53,8 +53,7 @@ struct TupleNames {
 };
 }  // namespace argument
 
-// Identifies a node of one graph, or a value of one ProgramGraph.  It is valid while the node exists, and
-// never reused for a later node.
+// Identifies a node of one graph.  It is valid while the node exists, and never reused for a later node.
 struct NodeId {
   std::uint32_t index = UINT32_MAX;
   auto operator<=>(const NodeId&) const = default;
