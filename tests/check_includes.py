@@ -38,7 +38,7 @@ LAYERS = {
     "opinfo": ["|rules|values", "operators"],
     "passes": ["support"],
     "torchscript": ["language", "values", "operators", "ir", "compiler", "objects"],
-    "interpreter": ["program|code", "state", "propagate", "evaluate", "strategies", "record", "graph"],
+    "interpreter": ["program|code", "state", "record", "propagate", "evaluate", "graph"],
     "trace": ["options|tracer", "modules", "search"],
     "verify": ["calls", "inputs", "models"],
     "writers": ["formats", "check|graphs|pictures|reports"],

@@ -9,7 +9,7 @@ namespace fxtrace::interpreter {
 
 void BoundTorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf,
                                   GraphTracer& tracer) {
-  Interpreter(program_, options_, budget_, findings_, tracer).trace(root, method, root_is_leaf);
+  Interpreter(program_, options_, budget_, findings_, tracer, root, method).trace(root_is_leaf);
 }
 
 std::vector<BoundProgram::Attributes> BoundTorchScriptProgram::attributes() const {

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "interpreter/bound_torchscript_program.h"
+#include "interpreter/evaluate/object_states.h"
 #include "interpreter/program/provided_operators.h"
 #include "interpreter/program/torchscript_archive.h"
 #include "interpreter/program/torchscript_program.h"
-#include "interpreter/strategies/object_states.h"
 
 namespace fxtrace::interpreter {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "interpreter/code/pure_code.h"
-#include "interpreter/evaluate/strategy.h"
+#include "interpreter/evaluate/evaluator.h"
 #include "interpreter/program/convert.h"
 #include "support/text/qualified_name.h"
 
@@ -94,21 +94,21 @@ void Branches::choose(const IrNode* node, bool branch) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (is_only_one && frames_.is_constant(block.outputs()[i])) frames_.note_constant(node->outputs()[i]);
     frames_.set(node->outputs()[i], std::move(results[i]));
-    strategy().note_name(node->outputs()[i], block.outputs()[i]);
+    if (recorder_.records()) recorder_.conditions.note_uncomputed_as(node->outputs()[i], block.outputs()[i]);
   }
 }
 
 void Branches::run(const IrNode* node) {
   const Value condition = frames_.input(node, 0);
   if (condition.is_bool()) return choose(node, condition.to_bool());
-  if (const auto decided = recorder().decide(condition)) return choose(node, *decided);
-  if (!assume(node, condition)) strategy().branch(node, condition);
+  if (const auto decided = recorder_.conditions.decide(condition)) return choose(node, *decided);
+  if (!assume(node, condition)) code_.branch(node, condition);
 }
 
 // Takes the branch that does not raise.
 bool Branches::assume(const IrNode* node, const Value& condition) {
   if (const auto branch = branch_without_raise(node)) {
-    strategy().assume(node, condition, *branch);
+    recorder_.assume(node, condition, *branch);
     choose(node, *branch);
     return true;
   }
@@ -118,13 +118,13 @@ bool Branches::assume(const IrNode* node, const Value& condition) {
   const bool known = find_proxy(condition) != nullptr;  // a condition that was not computed has none
   if (known && result && *result == circuit->is_and) {
     // `assert a and b`: both must hold.  `if a or b: raise`: neither may.
-    strategy().assume(node, condition, circuit->is_and);
+    recorder_.assume(node, condition, circuit->is_and);
     choose(node, circuit->is_and);
     return true;
   }
   // It need not be known which operand decides: the guard is the whole expression.
   return only_guards(node->output()) && is_pure(*node->blocks()[0]) && is_pure(*node->blocks()[1]) &&
-         strategy().join_conditions(node, condition, circuit->is_and);
+         code_.join_conditions(node, condition, circuit->is_and);
 }
 
 void Branches::raise(const IrNode* node) {

@@ -1,5 +1,5 @@
 // Runs `if` statements and exceptions.  A condition on plain values is followed, and one that only guards an
-// exception is assumed; the strategy decides about any other.
+// exception is assumed; a virtual function of Evaluator decides about any other.
 #pragma once
 
 #include "interpreter/evaluate/evaluator_part.h"

@@ -41,8 +41,8 @@ std::string explained(const Value& value, const ShapeEnv& dimensions) {
 
 void EvaluatorPart::fail(const std::string& what, const Value& value, const IrNode* node) const {
   frames_.fail(FailureKind::kDataDependentControlFlow,
-               what + " depends on " + recorder().what_decides(value) + ": " + recorder().describe(value) +
-                   explained(value, context_.dimensions),
+               what + " depends on " + recorder_.what_decides(value) + ": " + recorder_.describe(value) +
+                   explained(value, state_.dimensions),
                node);
 }
 

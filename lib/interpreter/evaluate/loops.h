@@ -1,5 +1,5 @@
-// Runs loops: unrolls them as long as plain values decide the number of iterations; the strategy handles
-// others.
+// Runs loops: unrolls them as long as plain values decide the number of iterations; a virtual
+// function of Evaluator handles others.
 #pragma once
 
 #include "interpreter/evaluate/evaluator_part.h"

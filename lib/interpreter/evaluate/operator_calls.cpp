@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "interpreter/evaluate/strategy.h"
+#include "interpreter/evaluate/evaluator.h"
 #include "interpreter/program/convert.h"
 #include "interpreter/state/abstract.h"
 #include "interpreter/state/structure.h"
@@ -106,7 +106,7 @@ const FunctionSchema* OperatorCalls::take_number(const IrNode* node, const Funct
   if (for_number == nullptr || !values[1].is_tensor() || values[1].to_tensor().dim() != 0 ||
       !frames_.is_constant(node->input(1)))
     return schema;
-  const auto number = context_.program.archive().find_item(values[1].to_tensor());
+  const auto number = run_.program.archive().find_item(values[1].to_tensor());
   if (!number) return schema;
   if (number->is_bool()) {
     frames_.raise("LibTorch makes a number of a constant tensor that is the second operand of " +
@@ -120,7 +120,7 @@ const FunctionSchema* OperatorCalls::take_number(const IrNode* node, const Funct
 void OperatorCalls::check_numbers(const FunctionSchema& schema, const Values& values,
                                   const IrNode* node) const {
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i].is_int()) context_.number(values[i].to_int(), meaning_of_parameter(schema, i), node);
+    if (values[i].is_int()) recorder_.number(values[i].to_int(), meaning_of_parameter(schema, i), node);
   }
 }
 
@@ -140,7 +140,7 @@ void OperatorCalls::run(const IrNode* node) {
   if (node->kind() == Symbol::kPrimTolist) {
     // tolist() has its result type from an annotation: it is computed for known elements, else recorded.
     const auto constant =
-        context_.shapes ? propagation_.constants.find_elements(frames_.input(node, 0)) : nullptr;
+        run_.shapes ? propagation_.constants.find_elements(frames_.input(node, 0)) : nullptr;
     const Value dimensions = node->inputs().size() == 3 ? frames_.input(node, 1) : Value();
     if (constant && constant->is_constant() && dimensions.is_int() &&
         dimensions.to_int() == constant->dim()) {
@@ -154,8 +154,8 @@ void OperatorCalls::run(const IrNode* node) {
     const auto elements = constant != nullptr ? constant->integers() : std::vector<SymInt>{};
     if (info != nullptr && info->dim() == 1 && !elements.empty() && is_list_of_integers(*type))
       known.value = AbstractValue::Sequence(elements.begin(), elements.end());
-    frames_.set(node, recorder().apply("torch.Tensor.tolist", {frames_.input(node, 0)}, type, node,
-                                       std::move(known)));
+    frames_.set(
+        node, recorder_.apply("torch.Tensor.tolist", {frames_.input(node, 0)}, type, node, std::move(known)));
     return;
   }
   const FunctionSchema* schema = node->operator_schema();
@@ -165,7 +165,7 @@ void OperatorCalls::run(const IrNode* node) {
       return frames_.set(
           node, node->is(Symbol::kPrimEnumName) ? Value(member.to_enum().name) : member.to_enum().value);
     }
-    recorder().record_query(member);
+    recorder_.conditions.record_query(member);
     frames_.refuse("the member of an enum depends on an input", node);
   }
   if (schema == nullptr) {
@@ -191,18 +191,18 @@ void OperatorCalls::run(const IrNode* node) {
   }
   check_numbers(*schema, values, node);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (schema->is_written(i)) strategy().note_write(values[i], node);
+    if (schema->is_written(i)) code_.note_write(values[i], node);
   }
-  if (!context_.key_orders.empty() && !is_by_key(*schema))
-    for (const Value& value : values) context_.note_key_order(value);
+  if (!recorder_.key_orders.empty() && !is_by_key(*schema))
+    for (const Value& value : values) recorder_.note_key_order(value);
   const bool asks_identity = schema->name == "aten::__is__" || schema->name == "aten::__isnot__";
   const bool are_known_objects = asks_identity && std::ranges::all_of(values, &Value::is_object);
   if (are_known_objects || is_structural(node, *schema, values)) return execute(node, std::move(values));
   bool all_plain = true;
-  for (const Value& value : values) all_plain = context_.measure(value, node).is_plain && all_plain;
+  for (const Value& value : values) all_plain = state_.measure(value, node).is_plain && all_plain;
   if (is_carried_out(*schema, propagation_.traits_of(node), all_plain))
     return execute(node, std::move(values));
-  if (!propagation_.answer(node, *schema, values)) strategy().call_operator(node, *schema, values);
+  if (!propagation_.answer(node, *schema, values)) code_.call_operator(node, *schema, values);
 }
 
 bool OperatorCalls::is_structural(const IrNode* node, const FunctionSchema& schema, const Values& values) {
@@ -227,14 +227,14 @@ void OperatorCalls::execute(const IrNode* node, Values values) {
   const Operator* row = find_operator(schema);
   const auto plain = row == nullptr ? std::nullopt : torchscript::find_plain_operator(*row);
   if (!plain) frames_.refuse(schema.name + " is not carried out", node);
-  context_.budget.spend(torchscript::cost_of(schema.name, values));
+  run_.budget.spend(torchscript::cost_of(schema.name, values));
   // xs.extend(xs) reads a copy, as it would otherwise read the elements that it adds.
   if (schema.name == "aten::extend" && values.size() == 2 && values[0].is(values[1]))
     values[1] = copy_of(values[1]);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!schema.is_written(i) || !is_container(values[i])) continue;
-    strategy().note_change(values[i], name_of(node->input(i)), node);
-    context_.changes.remember(values[i]);
+    code_.note_change(values[i], name_of(node->input(i)), node);
+    state_.changes.remember(values[i]);
   }
   const auto identities = [&] {  // those of the arguments, as append() returns its list
     std::vector<const void*> all;
@@ -248,7 +248,7 @@ void OperatorCalls::execute(const IrNode* node, Values values) {
   for (const Value& result : results) {
     const bool is_given =
         is_container(result) && std::ranges::find(identities, result.identity()) != identities.end();
-    if (!is_given) context_.budget.spend(kUnitsOfElement * torchscript::length_of(result));
+    if (!is_given) run_.budget.spend(kUnitsOfElement * torchscript::length_of(result));
   }
   const auto& outputs = node->outputs();
   const bool is_constant = frames_.are_constants(node->inputs());

@@ -1,5 +1,5 @@
 // Runs calls of operators: computes them on plain values, and on containers whose elements are not looked at;
-// answers others from what is known of their arguments, or hands them to the strategy.
+// answers others from what is known of their arguments, or hands them to Evaluator::call_operator().
 #pragma once
 
 #include "interpreter/evaluate/evaluator_part.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "interpreter/evaluate/strategy.h"
+#include "interpreter/evaluate/evaluator.h"
 #include "interpreter/program/convert.h"
 
 namespace fxtrace::interpreter {
@@ -22,8 +22,8 @@ bool ProcessState::answer_query(const IrNode* node) {
   };
   if (node->kind() == set_grad_enabled) {
     const Value& enabled = frames_.input(node, 0);
-    if (enabled.is_bool()) context_.switches.grad = enabled.to_bool();
-    if (!context_.switches.grad) strategy().note_no_grad();
+    if (enabled.is_bool()) state_.switches.grad = enabled.to_bool();
+    if (!state_.switches.grad && recorder_.records()) state_.gradient_writes.disabled = true;
     return true;
   }
   const auto found = off.find(node->kind());
@@ -33,19 +33,19 @@ bool ProcessState::answer_query(const IrNode* node) {
   static const Symbol is_autocast_cpu_enabled = torchscript::intern("aten::is_autocast_cpu_enabled");
   const bool is_about_cpu = node->kind() == is_autocast_cpu_enabled;
   const bool is_about_autocast = node->kind() == is_autocast_enabled || is_about_cpu;
-  const bool casts = is_about_autocast && context_.switches.casts() &&
-                     (context_.switches.autocast.back().device == "cpu") == is_about_cpu;
-  const bool answer = found == off.end() ? context_.switches.grad : casts;
+  const bool casts = is_about_autocast && state_.switches.casts() &&
+                     (state_.switches.autocast.back().device == "cpu") == is_about_cpu;
+  const bool answer = found == off.end() ? state_.switches.grad : casts;
   frames_.set(node, answer);
   // `with torch.no_grad()` only stores the answer in an attribute, which decides nothing.  Where gradients
   // are off, the model itself has switched them off, unless an option says so.
   const auto& uses = node->output()->uses();
   const bool decides = std::any_of(uses.begin(), uses.end(),
                                    [](const auto& use) { return use.user->kind() != Symbol::kPrimSetAttr; });
-  if (decides && !casts && (answer || found != off.end() || !context_.options.grad)) {
+  if (decides && !casts && (answer || found != off.end() || !run_.options.grad)) {
     Expression question =
         Expression::method(Expression::name("torch"), found == off.end() ? "is_grad_enabled" : found->second);
-    recorder().guard(answer ? question : Expression::negation(question), std::nullopt, GuardReason::kDefault);
+    recorder_.guard(answer ? question : Expression::negation(question), std::nullopt, GuardReason::kDefault);
   }
   return true;
 }
@@ -67,13 +67,13 @@ void ProcessState::enter_or_exit(const IrNode* node, bool enter) {
 // Records the calls that enter and leave autocast, as torch.export does before it makes a region of them.
 void ProcessState::switch_autocast(const ObjectValue& manager, const IrNode* node, bool enter) {
   if (!enter) {
-    if (context_.switches.autocast.empty()) return;
-    const NodeRef entered = context_.switches.autocast.back().enter;
+    if (state_.switches.autocast.empty()) return;
+    const NodeRef entered = state_.switches.autocast.back().enter;
     if (entered.valid()) {
       const Value region = make_proxy(entered, none_type());
-      recorder().apply("torch.amp.autocast_mode._exit_autocast", {region}, none_type(), node);
+      recorder_.apply("torch.amp.autocast_mode._exit_autocast", {region}, none_type(), node);
     }
-    context_.switches.autocast.pop_back();
+    state_.switches.autocast.pop_back();
     return;
   }
   const auto setting = [&](std::string_view name) {
@@ -87,11 +87,11 @@ void ProcessState::switch_autocast(const ObjectValue& manager, const IrNode* nod
   const auto dtype_argument = find_dtype_name(dtype.to_int());
   if (!dtype_argument) frames_.raise("unknown dtype " + std::to_string(dtype.to_int()), node);
   Switches::Autocast region{device.to_string(), enabled.to_bool(), {}};
-  region.enter = recorder().call_function(
+  region.enter = recorder_.call_function(
       "torch.amp.autocast_mode._enter_autocast",
       {region.device, Argument::Dtype{*dtype_argument}, region.enabled, Argument::None{}}, {}, nullptr, {},
       node);
-  context_.switches.autocast.push_back(std::move(region));
+  state_.switches.autocast.push_back(std::move(region));
 }
 
 }  // namespace fxtrace::interpreter

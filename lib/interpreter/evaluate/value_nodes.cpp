@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "interpreter/evaluate/strategy.h"
+#include "interpreter/evaluate/evaluator.h"
 #include "interpreter/program/convert.h"
 #include "interpreter/state/abstract.h"
 
@@ -69,12 +69,12 @@ void ValueNodes::cast(const IrNode* node) {
     return frames_.set(node, whole);
   }
   if (is_check && proxy->static_type->kind() == TypeKind::kOptional) {
-    recorder().guard(Expression::comparison("is not", recorder().condition_of(whole), Expression::none()),
-                     frames_.location(node), GuardReason::kAssert);
+    recorder_.guard(Expression::comparison("is not", recorder_.condition_of(whole), Expression::none()),
+                    frames_.location(node), GuardReason::kAssert);
   }
   const TypePtr& type = node->output()->type();
   const bool is_narrower = is_subtype(*type, *proxy->static_type);
-  if (context_.shapes && !proxy->known) share_known(whole, std::make_shared<AbstractValue>());
+  if (run_.shapes && !proxy->known) share_known(whole, std::make_shared<AbstractValue>());
   Value cast = make_proxy(proxy->ref, is_narrower ? type : proxy->static_type, proxy->meaning);
   share_known(cast, proxy->known);
   frames_.set(node, std::move(cast));
@@ -85,7 +85,7 @@ void ValueNodes::index_tuple(const IrNode* node) {
   const Value given = frames_.input(node, 1);
   const auto answer = propagation_.find_answer(given);
   const Value& index = answer ? *answer : given;
-  recorder().record_query(index);
+  recorder_.conditions.record_query(index);
   if (!index.is_int()) frames_.refuse("a tuple is indexed by a value that depends on an input", node);
   std::int64_t i = index.to_int();
   if (!tuple.is_tuple()) {
@@ -103,7 +103,7 @@ void ValueNodes::index_modules(const IrNode* node) {
   const Value& container = frames_.input(node, 0);
   const Value& key = frames_.input(node, 1);
   if (!container.is_object() || !(key.is_int() || key.is_string())) {
-    recorder().record_query(key);
+    recorder_.conditions.record_query(key);
     frames_.fail(FailureKind::kDataDependentControlFlow, "the choice of a submodule depends on an input",
                  node);
   }
@@ -131,7 +131,7 @@ bool ValueNodes::compare_identity(const IrNode* node) {
     return true;
   }
   frames_.set(node,
-              recorder().apply(is ? "operator.is_" : "operator.is_not", {left, right}, bool_type(), node));
+              recorder_.apply(is ? "operator.is_" : "operator.is_not", {left, right}, bool_type(), node));
   return true;
 }
 
@@ -143,8 +143,8 @@ bool ValueNodes::compare_tensors(const IrNode* node, const Value& left, const Va
   if (first == nullptr || second == nullptr) return false;
   const bool same = left.is(right) || (first->ref.valid() && first->ref == second->ref);
   if (!same)
-    recorder().guard(
-        Expression::comparison("is not", recorder().condition_of(left), recorder().condition_of(right)),
+    recorder_.guard(
+        Expression::comparison("is not", recorder_.condition_of(left), recorder_.condition_of(right)),
         frames_.location(node), GuardReason::kDefault);
   frames_.set(node, same == (node->kind() == Symbol::kAtenIs));
   return true;
@@ -152,7 +152,7 @@ bool ValueNodes::compare_tensors(const IrNode* node, const Value& left, const Va
 
 void ValueNodes::is_instance(const IrNode* node) {
   const Value& object = frames_.input(node, 0);
-  context_.measure(object, node);
+  state_.measure(object, node);
   const TypePtr type = dynamic_type(object);
   bool possible = false;
   for (const auto& candidate : node->types()) {
@@ -160,9 +160,9 @@ void ValueNodes::is_instance(const IrNode* node) {
     possible = possible || is_subtype(*candidate, *type);
   }
   if (possible && !is_plain(object)) {
-    recorder().record_query(object);
+    recorder_.conditions.record_query(object);
     frames_.fail(FailureKind::kDataDependentControlFlow,
-                 "isinstance of " + recorder().describe(object) + ", whose type " + type_name(*type) +
+                 "isinstance of " + recorder_.describe(object) + ", whose type " + type_name(*type) +
                      " depends on an input",
                  node);
   }
@@ -171,7 +171,7 @@ void ValueNodes::is_instance(const IrNode* node) {
 
 void ValueNodes::construct(const IrNode* node) {
   Values values = frames_.inputs(node);
-  context_.budget.spend(values.size());
+  run_.budget.spend(values.size());
   const TypePtr& type = node->output()->type();
   switch (node->kind()) {
     case Symbol::kPrimListConstruct: {
@@ -187,7 +187,7 @@ void ValueNodes::construct(const IrNode* node) {
       auto dict = make_counted<DictValue>(dict_type.key(), dict_type.value());
       for (std::size_t i = 0; i + 1 < values.size(); i += 2) {
         if (!DictValue::may_be_key(values[i]) || !is_plain(values[i])) {
-          recorder().record_query(values[i]);
+          recorder_.conditions.record_query(values[i]);
           frames_.refuse("a dict key depends on an input", node);
         }
         dict->set(values[i], values[i + 1]);
@@ -226,9 +226,8 @@ bool gives_as_many(const IrNode& unpacking) {
 Value ValueNodes::item(const Value& sequence, std::size_t index, const TypePtr& type, const IrNode* node,
                        bool fits) {
   const auto* items = fits ? known_of(sequence).sequence() : nullptr;
-  Value part =
-      recorder().apply("operator.getitem", {sequence, index}, type, node,
-                       items != nullptr && index < items->size() ? (*items)[index] : AbstractValue{});
+  Value part = recorder_.apply("operator.getitem", {sequence, index}, type, node,
+                               items != nullptr && index < items->size() ? (*items)[index] : AbstractValue{});
   return propagation_.note_part(sequence, index, std::move(part));
 }
 
@@ -239,13 +238,13 @@ void ValueNodes::unpack(const IrNode* node) {
     const auto* items = known_of(sequence).sequence();
     const bool fits = items == nullptr || items->size() == results.size();
     if (!fits) {
-      recorder().report_invalid(node, "unpacking",
-                                "expected " + std::to_string(results.size()) + " elements but found " +
-                                    std::to_string(items->size()));
+      recorder_.report_invalid(node, "unpacking",
+                               "expected " + std::to_string(results.size()) + " elements but found " +
+                                   std::to_string(items->size()));
     }
     const bool is_counted = propagation_.take_counted(node->input(0)->node());
     if (fits && !is_counted && node->is(Symbol::kPrimListUnpack) && !gives_as_many(*node))
-      strategy().assume_length(node, sequence, results.size());
+      recorder_.assume_length(node, sequence, results.size());
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (!results[i]->has_uses()) continue;
       frames_.set(results[i], item(sequence, i, results[i]->type(), node, fits));
@@ -286,11 +285,11 @@ void ValueNodes::get_attribute(const IrNode* node) {
     AbstractValue known =
         slot && slots != nullptr && *slot < slots->size() ? (*slots)[*slot] : AbstractValue{};
     Value part =
-        recorder().apply("builtins.getattr", {holder, name}, node->output()->type(), node, std::move(known));
+        recorder_.apply("builtins.getattr", {holder, name}, node->output()->type(), node, std::move(known));
     return frames_.set(node, propagation_.note_part(holder, slot, std::move(part)));
   }
   if (!holder.is_object()) frames_.raise("AttributeError: no attribute '" + name + "'", node);
-  frames_.set(node, strategy().attribute(place_of(holder, node), node->output()->type(), node));
+  frames_.set(node, code_.attribute(place_of(holder, node), node->output()->type(), node));
 }
 
 void ValueNodes::set_attribute(const IrNode* node) {
@@ -299,7 +298,7 @@ void ValueNodes::set_attribute(const IrNode* node) {
   if (!holder.is_object()) {
     frames_.refuse("attribute '" + name + "' of a value that depends on an input is set", node);
   }
-  strategy().set_attribute(place_of(holder, node), frames_.input(node, 1), node);
+  code_.set_attribute(place_of(holder, node), frames_.input(node, 1), node);
 }
 
 }  // namespace fxtrace::interpreter

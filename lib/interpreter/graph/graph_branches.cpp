@@ -43,8 +43,8 @@ void GraphBranches::branch(const IrNode* node, const Value& condition) {
     if (is_the_only_one_to_ask(node) && is_question(tracer_.graph().node(asked))) tracer_.erase(asked);
     return code_.choose(node, branch);
   }
-  recording_.record_query(condition);
-  if (!makes_subgraphs() || recording_.conditions.asks_for_none(condition)) fail("an `if`", condition, node);
+  recorder_.conditions.record_query(condition);
+  if (!makes_subgraphs() || recorder_.conditions.asks_for_none(condition)) fail("an `if`", condition, node);
   record(node, condition);
 }
 
@@ -60,24 +60,24 @@ bool GraphBranches::join_conditions(const IrNode* node, const Value& condition, 
   const IrBlock& rest = *node->blocks()[is_and ? 0 : 1];
   code_.run_block(rest);
   const Value& other = frames_.value(rest.outputs()[0]);
-  frames_.set(node, recording_.apply(is_and ? "operator.and_" : "operator.or_", {condition, other},
-                                     bool_type(), node));
+  frames_.set(node, recorder_.apply(is_and ? "operator.and_" : "operator.or_", {condition, other},
+                                    bool_type(), node));
   return true;
 }
 
 // The nodes that compute b are only looked at, and undone: b may never run.
 bool GraphBranches::leave_out(const IrNode* node, const Value& condition, bool is_and) {
-  recording_.conditions.forget_uncomputed(node->output());
-  std::optional<Expression> first = recording_.conditions.find_expression(node->input(0), condition);
+  recorder_.conditions.forget_uncomputed(node->output());
+  std::optional<Expression> first = recorder_.conditions.find_expression(node->input(0), condition);
   if (!first) return false;
   const IrBlock& rest = *node->blocks()[is_and ? 0 : 1];
   std::optional<Expression> second;
-  Checkpoint before = context_.checkpoint();
-  const Restore restore([&] { context_.back_to(std::move(before)); });
+  Checkpoint before = recorder_.checkpoint();
+  const Restore restore([&] { recorder_.back_to(std::move(before)); });
   try {
     tracer_.look_at([&] {
       code_.run_block(rest);
-      second = recording_.conditions.find_expression(rest.outputs()[0], frames_.value(rest.outputs()[0]));
+      second = recorder_.conditions.find_expression(rest.outputs()[0], frames_.value(rest.outputs()[0]));
     });
   } catch (const TraceFailure&) {
     return false;
@@ -86,7 +86,7 @@ bool GraphBranches::leave_out(const IrNode* node, const Value& condition, bool i
   }
   if (!second) return false;
   std::vector<Expression> halves{*std::move(first), *std::move(second)};
-  recording_.conditions.note_uncomputed(
+  recorder_.conditions.note_uncomputed(
       node->output(), is_and ? Expression::all(std::move(halves)) : Expression::any(std::move(halves)));
   return true;
 }
@@ -94,8 +94,8 @@ bool GraphBranches::leave_out(const IrNode* node, const Value& condition, bool i
 Value GraphBranches::combined(const Value& first, const Value& second, const std::string& name,
                               const IrNode* node, const OnDifference& on_difference) {
   if (is_same(first, second)) return first;
-  context_.measure(first, node);
-  context_.measure(second, node);
+  state_.measure(first, node);
+  state_.measure(second, node);
   const bool is_first_missing = first.is_uninitialized();
   if (is_first_missing || second.is_uninitialized()) {
     const Value& there = is_first_missing ? second : first;
@@ -109,7 +109,7 @@ Value GraphBranches::combined(const Value& first, const Value& second, const std
   }
   const auto refuse = [&] {
     frames_.fail(FailureKind::kDataDependentControlFlow,
-                 "an `if` depends on an input: " + recording_.describe(frames_.input(node, 0)) + ", and " +
+                 "an `if` depends on an input: " + recorder_.describe(frames_.input(node, 0)) + ", and " +
                      name + " is " + kind_text(first) + " or " + kind_text(second) +
                      " after it: only tensors and numbers can differ",
                  node);
@@ -145,7 +145,7 @@ Argument GraphBranches::predicate(const IrNode* node, const Value& condition) {
 }
 
 void GraphBranches::record(const IrNode* node, const Value& condition) {
-  const Attempt attempt = recording_.begin_attempt();
+  const Checkpoint attempt = recorder_.checkpoint();
   const std::array<std::string, 2> names{tracer_.next_subgraph("true"), tracer_.next_subgraph("false")};
   std::array<Values, 2> results;
   std::array<std::vector<ChangedContainer>, 2> changes;
@@ -157,7 +157,7 @@ void GraphBranches::record(const IrNode* node, const Value& condition) {
     try {
       bodies.push_back(
           subgraphs_.record(names[i], block, branch ? std::vector<NodeId>{} : bodies[0]->captured(), [&] {
-            recording_.conditions.expect(condition, branch);
+            recorder_.conditions.expect(condition, branch);
             subgraphs_.innermost().around = std::move(around);
             code_.run_block(block);
             results[i] = frames_.outputs(block);
@@ -167,8 +167,8 @@ void GraphBranches::record(const IrNode* node, const Value& condition) {
     } catch (const TraceFailure& thrown) {
       if (thrown.failure.kind != FailureKind::kRaised) throw;
       // Code after the `if` only runs if the other branch was taken.
-      recording_.undo(attempt);
-      recording_.conditions.assume(node, condition, !branch);
+      recorder_.back_to(attempt);
+      recorder_.conditions.assume(node, condition, !branch);
       return code_.choose(node, !branch);
     }
   }
@@ -209,7 +209,7 @@ void GraphBranches::record(const IrNode* node, const Value& condition) {
       gives_condition = true;
     } else {
       differences.push_back({{first, second}, dynamic_type(first.is_uninitialized() ? second : first), {}});
-      if (!context_.shapes) return Value();
+      if (!run_.shapes) return Value();
       AbstractValue& known = differences.back().known;
       known = first.is_uninitialized()    ? known_of_value(second)
               : second.is_uninitialized() ? known_of_value(first)
@@ -220,12 +220,12 @@ void GraphBranches::record(const IrNode* node, const Value& condition) {
   });
   const auto condition_as = [&](bool when_true) {
     if (when_true) return condition;
-    return recording_.apply("operator.not_", {condition}, bool_type(), node);
+    return recorder_.apply("operator.not_", {condition}, bool_type(), node);
   };
   const bool is_empty =
       std::ranges::none_of(bodies, [](const auto& body) { return has_nodes(body->graph()); });
   if (is_empty && differences.empty()) {
-    recording_.undo(attempt);
+    recorder_.back_to(attempt);
     for_each_result(true, [&](const Value& first, const Value&) { return condition_as(first.to_bool()); });
     return;
   }
@@ -241,7 +241,7 @@ void GraphBranches::record(const IrNode* node, const Value& condition) {
     bodies[i] = tracer_.suspend_subgraph();
   }
   const std::vector<NodeId> operands = tracer_.end_subgraphs(bodies);
-  const Argument asked = gives_condition ? recording_.argument(condition, node) : predicate(node, condition);
+  const Argument asked = gives_condition ? recorder_.argument(condition, node) : predicate(node, condition);
   Argument::List given;
   for (const NodeId operand : operands) given.items.emplace_back(operand);
   std::vector<TypePtr> types;

@@ -10,11 +10,11 @@ namespace fxtrace::interpreter {
 
 class GraphBranches : RecordingPart {
  public:
-  GraphBranches(const RecordingPart& around, Subgraphs& subgraphs)
+  GraphBranches(const EvaluatorPart& around, Subgraphs& subgraphs)
       : RecordingPart(around), subgraphs_(subgraphs) {}
 
   void branch(const IrNode* node, const Value& condition);
-  // See Strategy::join_conditions().
+  // See Evaluator::join_conditions().
   bool join_conditions(const IrNode* node, const Value& condition, bool is_and);
 
  private:

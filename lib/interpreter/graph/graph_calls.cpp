@@ -17,11 +17,11 @@ namespace fxtrace::interpreter {
 // The graph makes an object of torch.classes where the code calls its __init__, right after
 // prim::CreateObject.
 bool GraphCalls::make_object(const IrNode* node, const Values& values) {
-  if (context_.program.find_path(&values[0].to_object()) != nullptr) return false;
+  if (run_.program.find_path(&values[0].to_object()) != nullptr) return false;
   const TypePtr& type = values[0].to_object().type;
   std::vector<Argument> args;
-  for (std::size_t i = 1; i < values.size(); ++i) args.push_back(recording_.argument(values[i], node));
-  frames_.set(node->input(0), recording_.call(type_name(*type), std::move(args), type, node));
+  for (std::size_t i = 1; i < values.size(); ++i) args.push_back(recorder_.argument(values[i], node));
+  frames_.set(node->input(0), recorder_.call(type_name(*type), std::move(args), type, node));
   frames_.set(node, Value());
   return true;
 }
@@ -38,12 +38,12 @@ Value GraphCalls::call_module(const MethodCall& call) {
 // The call is a stretch of the undo log, so that a failed module can be undone alone; as a leaf it is
 // followed once more.
 bool GraphCalls::inline_module(ModuleId module, const std::function<void()>& body) {
-  Checkpoint before = context_.checkpoint();
-  context_.steps = 0;
+  Checkpoint before = recorder_.checkpoint();
+  state_.steps = 0;
   const bool followed = tracer_.inline_call(module, body);
-  context_.keep(before);
-  context_.steps = before.steps;
-  if (!followed) context_.back_to(std::move(before));
+  recorder_.keep(before);
+  state_.steps = before.steps;
+  if (!followed) recorder_.back_to(std::move(before));
   return followed;
 }
 
@@ -54,8 +54,8 @@ GraphTracer::CallNodes GraphCalls::inputs_of(Function& function, const Values& a
   if (tracer_.in_subgraph()) return nodes;
   constexpr std::size_t kMostItems = 32;
   const auto add = [&](const std::string& name, const Value& value) {
-    context_.budget.spend(1);
-    const Proxy* proxy = recording_.find_recorded(value);
+    run_.budget.spend(1);
+    const Proxy* proxy = recorder_.find_recorded(value);
     if (proxy != nullptr && is_identifier(name)) nodes.inputs.emplace_back(name, proxy->ref.node);
     return proxy != nullptr;
   };
@@ -81,8 +81,8 @@ GraphTracer::CallNodes GraphCalls::inputs_of(Function& function, const Values& a
 // Adds the nodes of the result by name, if it is a named tuple or a dict that holds nodes only.
 void GraphCalls::name_results(const Value& result, GraphTracer::CallNodes& nodes) {
   const auto add = [&](const std::string& name, const Value& value) {
-    context_.budget.spend(1);
-    const Proxy* proxy = recording_.find_recorded(value);
+    run_.budget.spend(1);
+    const Proxy* proxy = recorder_.find_recorded(value);
     if (proxy != nullptr) nodes.results.emplace_back(name, proxy->ref.node);
     return proxy != nullptr;
   };
@@ -108,7 +108,7 @@ Value GraphCalls::follow_and_note(Function& function, const Values& arguments, c
 
 Value GraphCalls::result_of(NodeId call, const TypePtr& type, AbstractCalls::Outcome outcome,
                             const Values& arguments) {
-  recording_.input_guards.note_made(tracer_.ref(call));
+  recorder_.input_guards.note_made(tracer_.ref(call));
   if (outcome.cost) tracer_.set_cost(call, *std::move(outcome.cost));
   Value result = Recorder::result(tracer_.ref(call), type, std::move(outcome.result));
   propagation_.note_call(result, outcome.value, arguments);
@@ -145,7 +145,7 @@ Values GraphCalls::find_lent(const std::vector<Function*>& functions, const Valu
   const auto may_share = [&](const std::vector<bool>& given) {
     return std::ranges::any_of(functions, [&](Function* function) {
       const bool is_hook = function != functions[0];
-      const ContainerUse use = container_use(context_.program.archive(), *function,
+      const ContainerUse use = container_use(run_.program.archive(), *function,
                                              is_hook ? std::vector<bool>{false, true, true} : given);
       return use.keeps || use.gives;
     });
@@ -154,7 +154,7 @@ Values GraphCalls::find_lent(const std::vector<Function*>& functions, const Valu
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     Values containers;
     add_containers(arguments[i], containers);
-    context_.budget.spend(containers.size());
+    run_.budget.spend(containers.size());
     std::vector<bool> given(arguments.size());
     given[i] = true;
     if (!containers.empty() && may_share(given))
@@ -168,9 +168,9 @@ Values GraphCalls::find_lent(const std::vector<Function*>& functions, const Valu
 void GraphCalls::check_lent(const std::string& callee, const Values& lent, const IrNode* node) {
   const std::string what = callee + ", which stays one call, may change or keep a list or dict";
   for (const Value& container : lent) {
-    const Proxy* proxy = recording_.find_recorded(container);
+    const Proxy* proxy = recorder_.find_recorded(container);
     const bool is_held = proxy == nullptr
-                             ? context_.program.holds(container.identity())
+                             ? run_.program.holds(container.identity())
                              : tracer_.graph_of(proxy->ref).node(proxy->ref.node).op == Opcode::kGetAttr;
     if (is_held) frames_.refuse(what + " that the model holds", node);
     if (proxy == nullptr) {
@@ -186,7 +186,7 @@ void GraphCalls::give_away(const std::string& callee, const Values& lent) {
     frames_.give_away(container, "a list or dict that was passed to " + callee +
                                      " is used again, and this call, which is one node, may have changed or "
                                      "kept it");
-    context_.changes.add([this, container] { frames_.take_back(container); });
+    state_.changes.add([this, container] { frames_.take_back(container); });
   }
 }
 
@@ -194,37 +194,36 @@ Value GraphCalls::call_forward(ModuleId module, Function& forward, Values argume
   if (!tracer_.is_leaf(module)) {
     Value result;
     if (inline_module(module, [&] { result = follow_and_note(forward, arguments, node); })) {
-      if (context_.shapes) tracer_.module_gives(module, tensors_in(known_of_value(result)));
+      if (run_.shapes) tracer_.module_gives(module, tensors_in(known_of_value(result)));
       return result;
     }
   }
   assignments_.check_leaf(module, node);
   const auto& schema = forward.schema();
-  auto [args, kwargs] = recording_.call_arguments(forward, arguments, 1, node);
-  const ClassType& its_class = class_of(*context_.program.object(module));
-  const std::string& path = context_.program.modules()[module.index].path;
+  auto [args, kwargs] = recorder_.call_arguments(forward, arguments, 1, node);
+  const ClassType& its_class = class_of(*run_.program.object(module));
+  const std::string& path = run_.program.modules()[module.index].path;
   const Values lent = find_lent(codes_of(its_class, forward), arguments);
   check_lent(path, lent, node);
   const TypePtr type = schema.results.empty() ? none_type() : schema.results[0];
-  auto outcome = abstract_calls_.result_of(forward, arguments, context_.type_of(module));
+  auto outcome = abstract_calls_.result_of(forward, arguments, run_.type_of(module));
   // Hooks may change forward's result.
-  if (context_.options.hooks == Hooks::kRun && !its_class.forward_hooks().empty()) {
+  if (run_.options.hooks == Hooks::kRun && !its_class.forward_hooks().empty()) {
     outcome.result = AbstractValue{};
-    if (outcome.cost) outcome.cost->unknown[context_.type_of(module)] = 1;
+    if (outcome.cost) outcome.cost->unknown[run_.type_of(module)] = 1;
   }
-  if (!context_.shapes && tracer_.has_failed(module)) abstract_calls_.run(forward, arguments);
+  if (!run_.shapes && tracer_.has_failed(module)) abstract_calls_.run(forward, arguments);
   const std::size_t first = tracer_.graph().mark().ids;
-  const bool same = context_.program.does_as_forward(its_class, forward);
+  const bool same = run_.program.does_as_forward(its_class, forward);
   const NodeId id =
       tracer_.call_leaf(module, std::move(args), std::move(kwargs), meta_of(type, outcome.result),
                         frames_.location(node), same ? "" : std::string(forward.name()));
   if (!tracer_.in_subgraph())
     tracer_.note_call(tracer_.graph().node(id).scope, inputs_of(forward, arguments));
-  if (context_.shapes && !outcome.result.is_unknown())
-    tracer_.module_gives(module, tensors_in(outcome.result));
+  if (run_.shapes && !outcome.result.is_unknown()) tracer_.module_gives(module, tensors_in(outcome.result));
   if (stacks_.are_kept()) stacks_.note_leaf(node, first);
   give_away(path, lent);
-  if (may_hold_container(*type) && container_use(context_.program.archive(), forward, {true}).gives)
+  if (may_hold_container(*type) && container_use(run_.program.archive(), forward, {true}).gives)
     assignments_.note_owned(tracer_.ref(id), path);
   return result_of(id, type, std::move(outcome), arguments);
 }
@@ -270,12 +269,11 @@ HookedCall find_hooked_call(const IrNode* first) {
 }  // namespace
 
 const IrNode* GraphCalls::run_hooked(const IrNode* first) {
-  if (context_.options.hooks != Hooks::kRun) return nullptr;
+  if (run_.options.hooks != Hooks::kRun) return nullptr;
   const HookedCall call = find_hooked_call(first);
   if (call.last == nullptr) return nullptr;
   const Value& receiver = frames_.value(call.forward->input(0));
-  const auto module =
-      receiver.is_object() ? context_.program.find_module(&receiver.to_object()) : std::nullopt;
+  const auto module = receiver.is_object() ? run_.program.find_module(&receiver.to_object()) : std::nullopt;
   if (!module || tracer_.is_leaf(*module)) return nullptr;
   const bool followed = inline_module(*module, [&] {
     open_calls_.insert(call.forward);
@@ -286,12 +284,12 @@ const IrNode* GraphCalls::run_hooked(const IrNode* first) {
     }
     Values arguments;  // as the hooks left them
     for (const IrValue* input : call.forward->inputs()) arguments.push_back(frames_.value(input));
-    Function& forward = *class_of(*context_.program.object(*module)).find_method(call.forward->text());
+    Function& forward = *class_of(*run_.program.object(*module)).find_method(call.forward->text());
     auto nodes = inputs_of(forward, arguments);
     if (call.last->outputs().size() == 1) name_results(frames_.value(call.last->output()), nodes);
     tracer_.note_call(tracer_.current_scope(), std::move(nodes));
   });
-  if (followed && context_.shapes && call.last->outputs().size() == 1) {
+  if (followed && run_.shapes && call.last->outputs().size() == 1) {
     tracer_.module_gives(*module, tensors_in(known_of_value(frames_.value(call.last->output()))));
   }
   return followed ? call.last : nullptr;  // a leaf runs its own hooks
@@ -303,8 +301,8 @@ std::optional<Value> GraphCalls::skip_hook(Function& function, const Values& arg
   const ClassType& type = class_of(arguments[0].to_object());
   if (!type.is_module() || !is_hook_of(type, function)) return std::nullopt;
   // The caller of a leaf runs the leaf's hooks or leaves them out, as in torch.fx.
-  const auto module = context_.program.find_module(&arguments[0].to_object());
-  if (context_.options.hooks == Hooks::kRun && !(module && tracer_.is_leaf(*module))) return std::nullopt;
+  const auto module = run_.program.find_module(&arguments[0].to_object());
+  if (run_.options.hooks == Hooks::kRun && !(module && tracer_.is_leaf(*module))) return std::nullopt;
   // hook(module, inputs, output) stands for `output`, pre_hook(module, inputs) for `inputs`.
   const TypePtr& type_of_result = node->output()->type();
   Value untouched = arguments.back();
@@ -336,7 +334,7 @@ Value GraphCalls::call_function(Function& function, const Values& values, const 
           {name}}});
     return code_.follow(function, values, node);
   }
-  auto [args, kwargs] = recording_.call_arguments(function, values, 0, node);
+  auto [args, kwargs] = recorder_.call_arguments(function, values, 0, node);
   auto outcome = abstract_calls_.result_of(function, values, name);
   Meta result_meta = meta_of(type, outcome.result);
   const NodeId id = is_models_own
@@ -350,8 +348,8 @@ Value GraphCalls::call_function(Function& function, const Values& values, const 
 // The root's hooks are not part of its forward's code, as the caller of a module runs them; so they are run
 // here.
 Value GraphCalls::run_root(Function& function, Values arguments) {
-  const ClassType& type = class_of(*context_.program.object(context_.root));
-  if (context_.options.hooks != Hooks::kRun || function.name() != "forward")
+  const ClassType& type = class_of(*run_.program.object(run_.root));
+  if (run_.options.hooks != Hooks::kRun || function.name() != "forward")
     return code_.follow(function, arguments, nullptr);
   const Value self = arguments[0];
   const auto inputs_tuple = [&] { return make_tuple({arguments.begin() + 1, arguments.end()}); };

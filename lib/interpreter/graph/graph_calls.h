@@ -6,16 +6,16 @@
 #include <optional>
 #include <unordered_set>
 
+#include "interpreter/evaluate/abstract_calls.h"
+#include "interpreter/graph/assignments.h"
 #include "interpreter/graph/subgraphs.h"
-#include "interpreter/record/assignments.h"
 #include "interpreter/record/recorded_stacks.h"
-#include "interpreter/strategies/abstract_calls.h"
 
 namespace fxtrace::interpreter {
 
 class GraphCalls : RecordingPart {
  public:
-  GraphCalls(const RecordingPart& around, AbstractCalls& abstract_calls, Assignments& assignments,
+  GraphCalls(const EvaluatorPart& around, AbstractCalls& abstract_calls, Assignments& assignments,
              Subgraphs& subgraphs, RecordedStacks& stacks)
       : RecordingPart(around),
         abstract_calls_(abstract_calls),
@@ -23,7 +23,7 @@ class GraphCalls : RecordingPart {
         subgraphs_(subgraphs),
         stacks_(stacks) {}
 
-  // See the functions of Strategy.
+  // See the functions of Evaluator.
   bool make_object(const IrNode* node, const Values& values);
   Value call_module(const MethodCall& call);
   Value call_function(Function& function, const Values& values, const IrNode* node);

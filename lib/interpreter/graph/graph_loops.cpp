@@ -20,7 +20,7 @@ void GraphLoops::note_starts(const IrBlock& block, const IrNode* node) {
   }
   const auto loops = place->second.find(node);
   if (loops == place->second.end()) return;
-  const auto attempt = std::make_shared<Attempt>(recording_.begin_attempt());
+  const auto attempt = std::make_shared<Checkpoint>(recorder_.checkpoint());
   for (const IrNode* loop : loops->second) frames_.top().loop_starts[loop] = attempt;
 }
 
@@ -31,16 +31,17 @@ const LoopCondition* GraphLoops::rotated_condition(const IrNode* node) {
   const auto& starts = frames_.top().loop_starts;
   const auto start = starts.find(node);
   if (condition.start != nullptr && start == starts.end()) return nullptr;
-  const auto pure_from = static_cast<std::uint32_t>(
-      condition.start != nullptr ? start->second->first_node : std::numeric_limits<std::uint32_t>::max());
+  const auto pure_from =
+      static_cast<std::uint32_t>(condition.start != nullptr ? start->second->recorded->first_node
+                                                            : std::numeric_limits<std::uint32_t>::max());
 
   const Value before = frames_.input(node, 1);
   Values carried;
   for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(frames_.input(node, i));
   bool same = false;
   {
-    Checkpoint now = context_.checkpoint();
-    const Restore restore([&] { context_.back_to(std::move(now)); });
+    Checkpoint now = recorder_.checkpoint();
+    const Restore restore([&] { recorder_.back_to(std::move(now)); });
     try {
       tracer_.look_at([&] {
         const Value again = condition_after(node, condition, carried, frames_, code_);
@@ -57,8 +58,8 @@ const LoopCondition* GraphLoops::rotated_condition(const IrNode* node) {
   }
   if (!same) return nullptr;
   if (condition.start != nullptr) {
-    const std::shared_ptr<Attempt> attempt = start->second;
-    recording_.undo(*attempt);
+    const std::shared_ptr<Checkpoint> attempt = start->second;
+    recorder_.back_to(*attempt);
     for (const IrNode* part = condition.start; part != node; part = part->next()) {
       if (!condition.only_for_condition.contains(part)) code_.run_node(part);
     }
@@ -70,24 +71,24 @@ void GraphLoops::record(const IrNode* node) {
   const LoopCondition* condition = rotated_condition(node);
   RecordedLoop loop(*this, subgraphs_, node, condition);
   for (;;) {
-    const Attempt attempt = recording_.begin_attempt();
+    const Checkpoint attempt = recorder_.checkpoint();
     const std::int64_t before = tracer_.nodes_made();
     try {
       if (loop.record()) return;
     } catch (const TraceFailure& thrown) {
       if (thrown.failure.kind != FailureKind::kRaised) throw;
-      recording_.undo(attempt);
+      recorder_.back_to(attempt);
       // An iteration raises, but the loop need not run one.
       frames_.fail(FailureKind::kDataDependentControlFlow,
                    "a loop depends on an input, and an iteration of it raises: " + thrown.failure.message,
                    node);
     }
-    recording_.undo(attempt);
+    recorder_.back_to(attempt);
     // The attempts of loops within loops multiply.
     nodes_in_vain_ += tracer_.nodes_made() - before + 1;
-    if (nodes_in_vain_ > context_.options.limits.nodes) {
+    if (nodes_in_vain_ > run_.options.limits.nodes) {
       frames_.fail(FailureKind::kLimit,
-                   "more than " + std::to_string(context_.options.limits.nodes) +
+                   "more than " + std::to_string(run_.options.limits.nodes) +
                        " nodes are made to record loops that depend on an input (--max-nodes)",
                    node, Limit::kNodes);
     }

@@ -15,7 +15,7 @@ namespace fxtrace::interpreter {
 
 class GraphLoops : RecordingPart {
  public:
-  GraphLoops(const RecordingPart& around, Subgraphs& subgraphs)
+  GraphLoops(const EvaluatorPart& around, Subgraphs& subgraphs)
       : RecordingPart(around), subgraphs_(subgraphs) {}
 
   // To be called before each node of a block.  When loops begin to compute their conditions at the node,

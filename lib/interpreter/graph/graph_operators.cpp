@@ -91,7 +91,7 @@ NumberMeaning GraphOperators::compared_meaning(const IrNode* node, const Values&
     }
   }
   for (const IrValue* input : node->inputs()) {
-    const NumberMeaning meaning = context_.program.meanings().by_source(input);
+    const NumberMeaning meaning = run_.program.meanings().by_source(input);
     if (meaning != NumberMeaning::kNumber) return meaning;
   }
   return NumberMeaning::kNumber;
@@ -115,7 +115,7 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
     target = operator_target(schema.name, schema.overload_name, plain_schema);
   }
   const NumberMeaning compared = compared_meaning(node, values);
-  auto arguments = recording_.arguments(schema, values, 0, node, [&](std::size_t index) {
+  auto arguments = recorder_.arguments(schema, values, 0, node, [&](std::size_t index) {
     const NumberMeaning meaning = meaning_of_parameter(schema, index);
     return meaning == NumberMeaning::kNumber ? compared : meaning;
   });
@@ -125,11 +125,11 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
   NumberMeaning result_meaning = NumberMeaning::kNumber;
   switch (target.form) {
     case TargetForm::kUnsupported:
-      for (const Value& value : values) recording_.record_query(value);
-      if (const Proxy* dict = values.empty() ? nullptr : recording_.find_recorded(values[0]);
-          dict != nullptr && is_dict_of_tensors(*dict->static_type) && recording_.is_given(values[0]) &&
-          context_.root.index == 0) {  // options are about inputs of the model, not of its submodules
-        const std::string input = recording_.describe(values[0]);
+      for (const Value& value : values) recorder_.conditions.record_query(value);
+      if (const Proxy* dict = values.empty() ? nullptr : recorder_.find_recorded(values[0]);
+          dict != nullptr && is_dict_of_tensors(*dict->static_type) && recorder_.is_given(values[0]) &&
+          run_.root.index == 0) {  // options are about inputs of the model, not of its submodules
+        const std::string input = recorder_.describe(values[0]);
         frames_.refuse(schema.name + " of a dict whose keys are not known: " + input + "; --input " +
                            shell_quoted(input + ".KEY=float32[...]") +
                            ", once for each key, says which it has",
@@ -137,20 +137,19 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
       }
       frames_.refuse(schema.name + " of a value that depends on an input", node);
     case TargetForm::kAttribute:
-      args = {recording_.argument(values[0], node), target.name};
+      args = {recorder_.argument(values[0], node), target.name};
       if (target.name == "dtype") result_meaning = NumberMeaning::kDtype;
       if (target.name == "layout") result_meaning = NumberMeaning::kLayout;
       target.name = "builtins.getattr";
       break;
     case TargetForm::kSlice: {
       Argument::Slice slice;
-      for (std::size_t i = 1; i < 4; ++i) slice.parts.push_back(recording_.argument(values.at(i), node));
-      args = {recording_.argument(values[0], node), std::move(slice)};
+      for (std::size_t i = 1; i < 4; ++i) slice.parts.push_back(recorder_.argument(values.at(i), node));
+      args = {recorder_.argument(values[0], node), std::move(slice)};
       break;
     }
     case TargetForm::kExtendOne:
-      args = {recording_.argument(values[0], node),
-              Argument::List{{recording_.argument(values.at(1), node)}}};
+      args = {recorder_.argument(values[0], node), Argument::List{{recorder_.argument(values.at(1), node)}}};
       break;
     case TargetForm::kSame:  // a Python function does not have TorchScript's defaults
     case TargetForm::kOperator:
@@ -169,7 +168,7 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
   const NodeId recorded = tracer_.call_function(std::move(target.name), std::move(args), std::move(kwargs),
                                                 std::move(known), frames_.location(node));
   propagation_.keep_answer(node, schema, values, tracer_.ref(recorded));
-  recording_.input_guards.note_made(tracer_.ref(recorded));
+  recorder_.input_guards.note_made(tracer_.ref(recorded));
   set_recorded(node, recorded, result_meaning, std::move(results));
   propagation_.note_results(node, schema, values);
 }
@@ -179,22 +178,22 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
 void GraphOperators::check_implicit_conversion(const IrNode* node, const FunctionSchema& schema,
                                                const Values& values) {
   const bool is_integer = schema.name == "aten::IntImplicit";
-  if (recording_.find_recorded(values[0]) == nullptr) return;
+  if (recorder_.find_recorded(values[0]) == nullptr) return;
   const TensorInfo* info = known_of(values[0]).tensor();
-  if (info == nullptr) return recording_.conditions.assume_scalar(node, values[0], is_integer);
+  if (info == nullptr) return recorder_.conditions.assume_scalar(node, values[0], is_integer);
   if (info->dim() != 0)
-    return recording_.report_invalid(node, schema.name, "a tensor with dimensions is no number");
-  recording_.rely_on(node, "aten::dim", values, {SymInt(std::int64_t{0})}, {});
+    return recorder_.report_invalid(node, schema.name, "a tensor with dimensions is no number");
+  recorder_.rely_on(node, "aten::dim", values, {SymInt(std::int64_t{0})}, {});
   if (!is_integer || !info->dtype) return;
   if (!is_integral(*info->dtype) || info->dtype == ScalarType::kBool)
-    return recording_.report_invalid(node, schema.name, dtype_name(*info->dtype) + " is no integer");
-  recording_.rely_on(node, "aten::is_floating_point", values, {false}, {});
+    return recorder_.report_invalid(node, schema.name, dtype_name(*info->dtype) + " is no integer");
+  recorder_.rely_on(node, "aten::is_floating_point", values, {false}, {});
 }
 
 // TorchScript makes a tensor of the dtype that the type of the numbers tells, the default one for floats, and
 // converts that; Python takes the numbers as they are, and the dtype of an empty list is always the default.
 void GraphOperators::spell_tensor_of_numbers(const IrNode* node, const Values& values,
-                                             const AbstractValue& result, Recording::Arguments& arguments,
+                                             const AbstractValue& result, Recorder::Arguments& arguments,
                                              PythonTarget& target) {
   const Type* type = node->input(0)->type().get();
   while (const auto* list = type->as<ListType>()) type = list->element().get();
@@ -209,7 +208,7 @@ void GraphOperators::spell_tensor_of_numbers(const IrNode* node, const Values& v
   };
   const auto given = named("dtype");
   const auto own = [&] {
-    return recording_.argument(static_cast<std::int64_t>(first), node, NumberMeaning::kDtype);
+    return recorder_.argument(static_cast<std::int64_t>(first), node, NumberMeaning::kDtype);
   };
   if (given == kwargs.end()) {
     if (!is_float && !has_number(values[0])) kwargs.insert(kwargs.begin(), {"dtype", own()});
@@ -235,9 +234,9 @@ void GraphOperators::spell_tensor_of_numbers(const IrNode* node, const Values& v
     info->content = nullptr;
   }
   const Value made =
-      recording_.call(target.name, std::move(args), tensor_type(), node, std::move(known), std::move(kwargs));
+      recorder_.call(target.name, std::move(args), tensor_type(), node, std::move(known), std::move(kwargs));
   target = {"aten.to.dtype", TargetForm::kOperator};
-  args = {recording_.argument(made, node), wanted};
+  args = {recorder_.argument(made, node), wanted};
   kwargs.clear();
 }
 
@@ -251,17 +250,17 @@ bool GraphOperators::record_container_change(const IrNode* node, const FunctionS
   const Proxy* container = find_proxy(values[0]);
   if (container == nullptr) return false;
   const TypePtr none = none_type();
-  const Argument self = recording_.argument(values[0], node);
+  const Argument self = recorder_.argument(values[0], node);
   const auto call = [&](const char* target, std::vector<Argument> args, const TypePtr& type) {
-    return recording_.call(target, std::move(args), type, node);
+    return recorder_.call(target, std::move(args), type, node);
   };
   const Argument all = Argument::Slice{{Argument::None{}, Argument::None{}, Argument::None{}}};
   const Argument backwards = Argument::Slice{{Argument::None{}, Argument::None{}, -1}};
   if (name == "aten::insert") {
-    const Argument at = recording_.argument(values.at(1), node);
+    const Argument at = recorder_.argument(values.at(1), node);
     call("operator.setitem",
          {self, Argument::Slice{{at, at, Argument::None{}}},
-          Argument::List{{recording_.argument(values.at(2), node)}}},
+          Argument::List{{recorder_.argument(values.at(2), node)}}},
          none);
     return true;
   }
@@ -269,15 +268,15 @@ bool GraphOperators::record_container_change(const IrNode* node, const FunctionS
       values.size() > 2)
     frames_.refuse("pop() with a default of a dict or a key that depends on an input", node);
   if (name == "aten::pop" && values[0].is_handle() && node->outputs().size() == 1) {
-    const Argument at = values.size() > 1 ? recording_.argument(values[1], node) : Argument(-1);
-    frames_.set(node, recording_.call("operator.getitem", {self, at}, node->output()->type(), node, result));
+    const Argument at = values.size() > 1 ? recorder_.argument(values[1], node) : Argument(-1);
+    frames_.set(node, recorder_.call("operator.getitem", {self, at}, node->output()->type(), node, result));
     call("operator.delitem", {self, at}, none);
     return true;
   }
   if (name == "aten::remove") {
     const std::string index = "aten.index.list_" + schema.overload_name;
-    const Value at = call(index.c_str(), {self, recording_.argument(values.at(1), node)}, int_type());
-    call("operator.delitem", {self, recording_.argument(at, node)}, none);
+    const Value at = call(index.c_str(), {self, recorder_.argument(values.at(1), node)}, int_type());
+    call("operator.delitem", {self, recorder_.argument(at, node)}, none);
     return true;
   }
   if (name == "aten::sort" && values.size() == 2) {
@@ -286,13 +285,13 @@ bool GraphOperators::record_container_change(const IrNode* node, const FunctionS
     const std::string sorted = is_any ? "builtins.sorted" : "aten.sorted." + schema.overload_name;
     Value made = call(sorted.c_str(), {self}, container->static_type);
     if (values[1].to_bool())
-      made = call("operator.getitem", {recording_.argument(made, node), backwards}, container->static_type);
-    call("operator.setitem", {self, all, recording_.argument(made, node)}, none);
+      made = call("operator.getitem", {recorder_.argument(made, node), backwards}, container->static_type);
+    call("operator.setitem", {self, all, recorder_.argument(made, node)}, none);
     return true;
   }
   if (name == "aten::reverse") {
     const Value reversed = call("operator.getitem", {self, backwards}, container->static_type);
-    call("operator.setitem", {self, all, recording_.argument(reversed, node)}, none);
+    call("operator.setitem", {self, all, recorder_.argument(reversed, node)}, none);
     return true;
   }
   if (name == "aten::clear") {
@@ -309,9 +308,9 @@ bool GraphOperators::record_dict_change(const IrNode* node, const FunctionSchema
   const TypePtr dict_type = dynamic_type(values[0]);
   const TypePtr none = none_type();
   const auto call = [&](const char* target, std::vector<Argument> args, const TypePtr& type) {
-    return recording_.call(target, std::move(args), type, node);
+    return recorder_.call(target, std::move(args), type, node);
   };
-  const auto argument = [&](const Value& value) { return recording_.argument(value, node); };
+  const auto argument = [&](const Value& value) { return recorder_.argument(value, node); };
   if (!has_word("aten::get aten::pop aten::popitem aten::setdefault aten::update", name)) return false;
   const Argument self = argument(values[0]);
   if (name == "aten::update") {
@@ -367,19 +366,19 @@ Value GraphOperators::text_of(const Value& value, const IrNode* node) {
   const TypePtr type = dynamic_type(value);
   if (type->kind() == TypeKind::kString) return value;
   if (may_hold_tensor(*type) || !is_printed_by_value(*type)) {
-    recording_.record_query(value);
+    recorder_.conditions.record_query(value);
     frames_.refuse("the text of a " + type_name(*type) + " that depends on an input", node);
   }
   // Python has another text of floats, and of texts in a list.
-  return recording_.apply(is_same_text(*type) ? "builtins.str" : "aten.str.default", {value}, string_type(),
-                          node);
+  return recorder_.apply(is_same_text(*type) ? "builtins.str" : "aten.str.default", {value}, string_type(),
+                         node);
 }
 
 Value GraphOperators::joined(const Value& text, const Value& more, const IrNode* node) {
   if (text.is_string() && more.is_string()) return text.to_string() + more.to_string();
   if (text.is_string() && text.to_string().empty()) return more;
   if (more.is_string() && more.to_string().empty()) return text;
-  return recording_.apply("operator.add", {text, more}, string_type(), node);
+  return recorder_.apply("operator.add", {text, more}, string_type(), node);
 }
 
 // Records "{} and {}".format(a, b) as str(a) + " and " + str(b): str.format itself cannot be the target of a
@@ -422,7 +421,7 @@ Value GraphOperators::percent_formatted(const Values& values, const IrNode* node
     } else if (key == 's' || is_integer) {
       result = joined(result, text_of(part, node), node);
     } else {
-      recording_.record_query(part);
+      recorder_.conditions.record_query(part);
       frames_.refuse(std::string("%") + key + " in a format string, of a value that depends on an input",
                      node);
     }

@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "interpreter/graph/number_ranges.h"
-#include "interpreter/record/recording_part.h"
+#include "interpreter/graph/recording_part.h"
 #include "opinfo/python_spelling.h"
 
 namespace fxtrace::interpreter {
 
 class GraphOperators : RecordingPart {
  public:
-  explicit GraphOperators(const RecordingPart& around) : RecordingPart(around) {}
+  using RecordingPart::RecordingPart;
 
   void record(const IrNode* node, const FunctionSchema& schema, const Values& values,
               std::vector<AbstractValue> results);
@@ -24,7 +24,7 @@ class GraphOperators : RecordingPart {
   bool record_dict_change(const IrNode* node, const FunctionSchema& schema, const Values& values);
   bool record_in_python(const IrNode* node, const FunctionSchema& schema, const Values& values);
   void spell_tensor_of_numbers(const IrNode* node, const Values& values, const AbstractValue& result,
-                               Recording::Arguments& arguments, PythonTarget& target);
+                               Recorder::Arguments& arguments, PythonTarget& target);
   void check_implicit_conversion(const IrNode* node, const FunctionSchema& schema, const Values& values);
   Value plain_text(const Value& value, const std::string& format, const IrNode* node);
   Value text_of(const Value& value, const IrNode* node);

@@ -80,19 +80,19 @@ bool NumberRanges::differs_in_python(const IrNode* node, const FunctionSchema& s
     return fxtrace::differs_in_python(schema.name, typed, ranges);
   };
   if (!differs(false)) return false;
-  if (!context_.shapes || node->outputs().size() != 1) return true;
-  std::set<std::string> noted = context_.take_ranges();
+  if (!run_.shapes || node->outputs().size() != 1) return true;
+  std::set<std::string> noted = state_.take_ranges();
   const bool still_differs = differs(true);
-  const std::set<std::string> ranges = context_.take_ranges();
-  context_.ranges = std::move(noted);
-  if (!still_differs) recorder().rely_on(node, schema.name, values, {}, ranges);
+  const std::set<std::string> ranges = state_.take_ranges();
+  state_.ranges = std::move(noted);
+  if (!still_differs) recorder_.rely_on(node, schema.name, values, {}, ranges);
   return still_differs;
 }
 
 // Returns whether the value is torch.tensor(True).item(), of which LibTorch makes a bool when it loads the
 // code; of any other tensor of bools it makes a number that few operators take.
 bool NumberRanges::is_boolean_of_code(const Value& value) const {
-  const Proxy* proxy = recording_.find_recorded(value);
+  const Proxy* proxy = recorder_.find_recorded(value);
   if (proxy == nullptr) return value.is_bool();
   const Graph& graph = tracer_.graph_of(proxy->ref);
   const Node& item = graph.node(proxy->ref.node);
@@ -106,7 +106,7 @@ NumberRange NumberRanges::of_value(const Value& value, const SchemaType& type) {
   if (value.is_int()) return range_of_number(static_cast<double>(value.to_int()));
   if (value.is_double()) return range_of_number(value.to_double());
   if (value.is_bool()) return range_of_number(value.to_bool() ? 1 : 0);
-  const Proxy* proxy = recording_.find_recorded(value);
+  const Proxy* proxy = recorder_.find_recorded(value);
   return proxy == nullptr ? range_of_type(type.name) : of_node(proxy->ref, 0);
 }
 
@@ -136,7 +136,7 @@ NumberRange NumberRanges::of_node(const NodeRef& ref, int depth) {
   }
   const SymInt* size = uses_dimensions_ && node.meta->value ? node.meta->value->size() : nullptr;
   if (size == nullptr) return range;
-  const Range bounds = context_.dimensions.bounds(*size);
+  const Range bounds = state_.dimensions.bounds(*size);
   if (bounds.low) range.low = std::max(range.low, static_cast<double>(*bounds.low));
   if (bounds.high) range.high = std::min(range.high, static_cast<double>(*bounds.high));
   return range;

@@ -1,14 +1,14 @@
 // The ranges of numbers that a graph computes, as far as the nodes that make them tell.
 #pragma once
 
-#include "interpreter/record/recording_part.h"
+#include "interpreter/graph/recording_part.h"
 #include "opinfo/number_range.h"
 
 namespace fxtrace::interpreter {
 
 class NumberRanges : RecordingPart {
  public:
-  explicit NumberRanges(const RecordingPart& around) : RecordingPart(around) {}
+  using RecordingPart::RecordingPart;
 
   // Returns whether Python may compute something else for the values than the operator does.  If the ranges
   // of dimensions exclude that, guards say so.

@@ -79,7 +79,7 @@ std::unordered_map<const IrValue*, Value> values_used_by(
 }  // namespace
 
 Value condition_after(const IrNode* node, const LoopCondition& condition, const Values& results,
-                      Frames& frames, CodeRunner& code) {
+                      Frames& frames, Evaluator& code) {
   const IrBlock& body = *node->blocks()[0];
   frames.push({frames.top().function, values_used_by(condition, *body.outputs()[0], frames.top().values)});
   const Restore restore([&] { frames.pop(); });
@@ -88,7 +88,7 @@ Value condition_after(const IrNode* node, const LoopCondition& condition, const 
   return frames.value(body.outputs()[0]);
 }
 
-RecordedLoop::RecordedLoop(const RecordingPart& around, Subgraphs& subgraphs, const IrNode* node,
+RecordedLoop::RecordedLoop(const EvaluatorPart& around, Subgraphs& subgraphs, const IrNode* node,
                            const LoopCondition* condition)
     : RecordingPart(around),
       subgraphs_(subgraphs),
@@ -112,13 +112,13 @@ RecordedLoop::RecordedLoop(const RecordingPart& around, Subgraphs& subgraphs, co
 
 // `changes` says that leaves are guessed to be carried where their kind allows it.
 RecordedLoop::Variable RecordedLoop::make_variable(std::string name, const Value& before, bool changes) {
-  context_.measure(before, nullptr);
+  state_.measure(before, nullptr);
   Variable result{std::move(name), before};
   map_leaves(before, [&](const Value& value) {
     Leaf leaf{value, false, false, dynamic_type(value)};
     if (changes && !value.is_uninitialized() && leaf_kind(*leaf.type) != LeafKind::kOther) {
       leaf.is_carried = leaf.is_guess = true;
-      if (context_.shapes) leaf.known = known_of_value(value);
+      if (run_.shapes) leaf.known = known_of_value(value);
     }
     result.leaves.push_back(std::move(leaf));
     return value;
@@ -133,7 +133,7 @@ std::vector<NodeId> RecordedLoop::enter_turn(Values& variables) {
   for (const Variable& variable : variables_) {
     for (const Leaf& leaf : variable.leaves) {
       if (!leaf.is_carried) continue;
-      const AbstractValue known = carried_knowledge(*leaf.type, leaf.known, context_.shapes);
+      const AbstractValue known = carried_knowledge(*leaf.type, leaf.known, run_.shapes);
       inputs.push_back(
           tracer_.subgraph_input(input_name(variable.name), meta_of(carried_type(leaf.type), known)));
     }
@@ -166,7 +166,7 @@ void RecordedLoop::leave_turn(Argument result, const std::vector<NodeId>& made) 
 Argument RecordedLoop::test_of_turn(const Values& variables) {
   Value test = true;
   if (has_limit(*node_)) {
-    test = recording_.apply("operator.lt", {variables[0], frames_.input(node_, 0)}, bool_type(), node_);
+    test = recorder_.apply("operator.lt", {variables[0], frames_.input(node_, 0)}, bool_type(), node_);
   }
   Value other = true;
   if (has_condition_) {
@@ -176,15 +176,15 @@ Argument RecordedLoop::test_of_turn(const Values& variables) {
     const auto last = first + static_cast<std::ptrdiff_t>(node_->outputs().size());
     other = condition_after(node_, *condition_, {first, last}, frames_, code_);
   }
-  if (other.is_bool() && other.to_bool()) return recording_.argument(test, node_);
-  if (test.is_bool()) return recording_.argument(other, node_);
-  return recording_.argument(recording_.apply("operator.and_", {test, other}, bool_type(), node_), node_);
+  if (other.is_bool() && other.to_bool()) return recorder_.argument(test, node_);
+  if (test.is_bool()) return recorder_.argument(other, node_);
+  return recorder_.argument(recorder_.apply("operator.and_", {test, other}, bool_type(), node_), node_);
 }
 
 // Runs the body.  Returns the variables that the next iteration begins with, without containers.
 Values RecordedLoop::run_turn(const Values& variables) {
   subgraphs_.innermost().handed_in = variables;
-  context_.count_step(node_);
+  state_.count_step(node_);
   if (has_count_) frames_.set(body_.inputs()[0], variables[0]);
   for (std::size_t i = 1; i < body_.inputs().size(); ++i)
     frames_.set(body_.inputs()[i], variables[first_of_code() + i - 1]);
@@ -193,7 +193,7 @@ Values RecordedLoop::run_turn(const Values& variables) {
   Values results;
   if (has_count_) {
     results.push_back(
-        recording_.call("operator.add", {recording_.argument(variables[0], node_), 1}, int_type(), node_));
+        recorder_.call("operator.add", {recorder_.argument(variables[0], node_), 1}, int_type(), node_));
   }
   for (std::size_t i = has_condition_ ? 0 : 1; i < body_.outputs().size(); ++i)
     results.push_back(frames_.value(body_.outputs()[i]));
@@ -240,7 +240,7 @@ void RecordedLoop::compare(const Variable& variable, Leaf& leaf, const Value& af
     leaf.is_carried = true;
     leaf.is_guess = false;
     leaf.type = dynamic_type(after);
-    if (context_.shapes) leaf.known = known_of_value(is_missing ? after : leaf.before);
+    if (run_.shapes) leaf.known = known_of_value(is_missing ? after : leaf.before);
     settled = false;
     return;
   }
@@ -283,10 +283,10 @@ bool RecordedLoop::settles(const Values& results) {
 void RecordedLoop::make_sizes_fresh(const Leaf& leaf, AbstractValue& known) {
   if (auto* info = std::get_if<TensorInfo>(&known.value)) {
     for (std::size_t i = 0; i < leaf.varies.size(); ++i) {
-      if (leaf.varies[i]) info->sizes[i] = context_.dimensions.fresh();
+      if (leaf.varies[i]) info->sizes[i] = state_.dimensions.fresh();
     }
-  } else if (context_.shapes && leaf_kind(*leaf.type) == LeafKind::kInt) {
-    known.value = context_.dimensions.fresh({std::nullopt, std::nullopt});
+  } else if (run_.shapes && leaf_kind(*leaf.type) == LeafKind::kInt) {
+    known.value = state_.dimensions.fresh({std::nullopt, std::nullopt});
   } else {
     known = {};
   }
@@ -313,7 +313,7 @@ bool RecordedLoop::record() {
   const std::string body_name = tracer_.next_subgraph("while_loop_body");
   for (Variable& variable : variables_) {
     for (Leaf& leaf : variable.leaves) {
-      if (!leaf.is_carried || !context_.shapes) continue;
+      if (!leaf.is_carried || !run_.shapes) continue;
       forget_contents(leaf.known);
       make_sizes_fresh(leaf, leaf.known);
     }
@@ -348,7 +348,7 @@ NodeId RecordedLoop::call_loop(const std::string& condition_name, const std::str
       if (!leaf.is_carried) continue;
       const bool is_given = leaf_kind(*leaf.type) == LeafKind::kTensor && !leaf.before.is_uninitialized();
       carried.items.push_back(is_given
-                                  ? recording_.argument(leaf.before, node_)
+                                  ? recorder_.argument(leaf.before, node_)
                                   : subgraphs_.carried_argument(leaf.before, leaf.type, leaf.known, node_));
       types.push_back(carried_type(leaf.type));
     }

@@ -51,13 +51,13 @@ namespace fxtrace::interpreter {
 
 // Computes the loop's condition for the results of an iteration, without changing the values of the frame.
 Value condition_after(const IrNode* node, const LoopCondition& condition, const Values& results,
-                      Frames& frames, CodeRunner& code);
+                      Frames& frames, Evaluator& code);
 
 class RecordedLoop : RecordingPart {
  public:
   // `condition` is null when the loop's condition is carried from iteration to iteration itself, or is always
   // true.
-  RecordedLoop(const RecordingPart& around, Subgraphs& subgraphs, const IrNode* node,
+  RecordedLoop(const EvaluatorPart& around, Subgraphs& subgraphs, const IrNode* node,
                const LoopCondition* condition);
 
   // Records the loop by following one iteration.  Returns false when the assumptions did not hold; they are

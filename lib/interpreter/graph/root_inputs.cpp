@@ -70,20 +70,20 @@ TypePtr fitting_member(const Argument& value, const UnionType& either) {
 }
 
 // Concrete arguments are the model's own, never a submodule's.
-const TraceOptions& options_of(const Context& context) {
+const TraceOptions& options_of(const Run& run) {
   static const TraceOptions nothing_concrete;
-  return context.root.index == 0 ? context.options : nothing_concrete;
+  return run.root.index == 0 ? run.options : nothing_concrete;
 }
 
 }  // namespace
 
-RootInputs::RootInputs(Context& context, Recording& recording, const FunctionSchema& schema,
+RootInputs::RootInputs(Recorder& recorder, const FunctionSchema& schema,
                        const std::map<std::string, Value>& plain)
-    : context_(context),
-      recording_(recording),
-      archive_(context.program.archive()),
+    : recorder_(recorder),
+      tracer_(recorder.tracer()),
+      archive_(recorder.state.run.program.archive()),
       schema_(schema),
-      options_(options_of(context)),
+      options_(options_of(recorder.state.run)),
       plain_(plain) {
   for (std::size_t i = 1; i < schema.arguments.size(); ++i) names_.push_back(schema.arguments[i].name);
 }
@@ -217,7 +217,7 @@ AbstractValue RootInputs::known(TypePtr& type, const Place& place) {
     return {spec.value};
   }
   TensorInfo info;
-  for (const SymInt& size : spec.shape) info.sizes.push_back(context_.dimensions.simplify(size));
+  for (const SymInt& size : spec.shape) info.sizes.push_back(recorder_.state.dimensions.simplify(size));
   info.dtype = find_scalar_type(*spec.dtype);
   info.requires_grad = false;
   info.contiguous = true;
@@ -254,10 +254,10 @@ BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::D
     return bind_value(structure(formal.type, name), formal.type, place);
   }
   const torchscript::Constant* default_value = formal.default_value ? &*formal.default_value : nullptr;
-  if (!decision.named && recording_.tracer.is_given(name)) return present(formal.type, place);
+  if (!decision.named && tracer_.is_given(name)) return present(formal.type, place);
   // Dummy inputs stand for a call with them, in which the others have their defaults.
   if (!decision.named && default_value != nullptr &&
-      (!dummies_.empty() || (recording_.tracer.is_fixed(name) && !plain_.contains(name)))) {
+      (!dummies_.empty() || (tracer_.is_fixed(name) && !plain_.contains(name)))) {
     decision.kind = Kind::kDefault;
   }
   if (decision.kind == Kind::kRemains) {
@@ -285,14 +285,14 @@ BoundInput RootInputs::make_placeholder(const Place& place, const TypePtr& type,
   // A tensor as default would be a node in front of the placeholder.
   if (formal != nullptr && formal->default_value) {
     const Value given = archive_.value_of(*formal->default_value);
-    if (is_plain(given)) defaults.push_back(recording_.argument(given, nullptr, meaning_of(*formal)));
+    if (is_plain(given)) defaults.push_back(recorder_.argument(given, nullptr, meaning_of(*formal)));
   }
-  const NodeId id = recording_.tracer.placeholder(place.name, std::move(defaults), meta_of(type, known));
-  return {make_proxy(recording_.tracer.ref(id), type, std::move(known)), Argument(id)};
+  const NodeId id = tracer_.placeholder(place.name, std::move(defaults), meta_of(type, known));
+  return {make_proxy(tracer_.ref(id), type, std::move(known)), Argument(id)};
 }
 
 void RootInputs::guard(Expression condition, GuardReason reason) {
-  recording_.tracer.guard(std::move(condition), std::nullopt, reason);
+  tracer_.guard(std::move(condition), std::nullopt, reason);
 }
 
 BoundInput RootInputs::add_entry(const Place& place, BoundInput bound) {
@@ -389,7 +389,7 @@ BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, co
       const auto& members = type->as<torchscript::EnumType>()->members();
       for (const torchscript::EnumType::Member& member : members) {
         const Value given = archive_.value_of(member.value);
-        Argument argument = recording_.argument(given, nullptr);
+        Argument argument = recorder_.argument(given, nullptr);
         if (argument != value && Argument(member.name) != value) continue;
         return fixed(make_counted<torchscript::EnumValue>(type, member.name, given), std::move(argument));
       }
@@ -471,7 +471,7 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const TypePtr& type
     guard(order, GuardReason::kConcrete);
   } else {  // code that iterates over the dict sees the order of the keys as well
     guard(Expression::keys_in_any_order(place.expr, key_literals), GuardReason::kConcrete);
-    context_.key_orders.emplace(Value(values).identity(), order);
+    recorder_.key_orders.emplace(Value(values).identity(), order);
   }
   const std::size_t first = entries_.size();
   for (std::size_t i = 0; i < keys.size(); ++i) {

@@ -10,7 +10,7 @@
 
 #include "graph/graph.h"
 #include "interpreter/program/torchscript_archive.h"
-#include "interpreter/record/recording.h"
+#include "interpreter/record/recorder.h"
 #include "shapes/abstract_value.h"
 #include "trace/options/input_choice.h"
 #include "trace/options/input_spec.h"
@@ -27,8 +27,7 @@ struct BoundInput {
 class RootInputs {
  public:
   // `plain` are inputs that are known to have these plain values, and so do not take their defaults.
-  RootInputs(Context& context, Recording& recording, const FunctionSchema& schema,
-             const std::map<std::string, Value>& plain);
+  RootInputs(Recorder& recorder, const FunctionSchema& schema, const std::map<std::string, Value>& plain);
 
   // Returns one input for each formal parameter after self, in order.  Throws Error(kUsage), which lists the
   // inputs, for an unknown name, a value or dummy input that does not fit the type, or an input that lacks a
@@ -83,8 +82,8 @@ class RootInputs {
   // Returns what the dummy input tells about the place, and refines `type`.
   AbstractValue known(TypePtr& type, const Place& place);
 
-  Context& context_;
-  Recording& recording_;
+  Recorder& recorder_;
+  GraphTracer& tracer_;
   const TorchScriptArchive& archive_;
   const FunctionSchema& schema_;
   const TraceOptions& options_;

@@ -68,19 +68,19 @@ GraphTracer::OpenSubgraph Subgraphs::record(const std::string& name, const IrBlo
   tracer_.begin_subgraph(name);
   for (const NodeRef& operand : captured) tracer_.use(operand);
   bodies_.push_back({block.owning_node(), frames_.size() - 1});
-  const Restore restore([this, stretch = context_.changes.begin_stretch(context_.changes.mark()),
-                         known = context_.dimensions, assumed = recording_.conditions.assumed()]() mutable {
+  const Restore restore([this, stretch = state_.changes.begin_stretch(state_.changes.mark()),
+                         known = state_.dimensions, assumed = recorder_.conditions.assumed()]() mutable {
     bodies_.pop_back();
-    context_.changes.begin_stretch(stretch);
-    recording_.conditions.set_assumed(std::move(assumed));
+    state_.changes.begin_stretch(stretch);
+    recorder_.conditions.set_assumed(std::move(assumed));
     // Symbols that were made inside stay declared: none is given twice.
     const auto before = known.ranges();
-    for (const auto& [dimension, range] : context_.dimensions.ranges()) {
+    for (const auto& [dimension, range] : state_.dimensions.ranges()) {
       if (!std::ranges::binary_search(before, dimension, {}, &std::pair<std::string, Range>::first)) {
         known.narrow(dimension, range);
       }
     }
-    context_.dimensions = std::move(known);
+    state_.dimensions = std::move(known);
   });
   run();
   return tracer_.suspend_subgraph();
@@ -121,7 +121,7 @@ void Subgraphs::note_change(const Value& container, const std::string& name, con
 void Subgraphs::change(const Value& container, const Value& content, const std::string& name,
                        const IrNode* node) {
   note_change(container, name, node);
-  context_.changes.remember(container);
+  state_.changes.remember(container);
   set_content(container, content);
 }
 
@@ -139,7 +139,7 @@ void Subgraphs::may_be_another(const Value& container, const Values& others, con
   const auto add = [&](const Value& value) {
     const void* identity = value.identity();
     if (!may_be_other_.emplace(identity, value).second) return;
-    context_.changes.add([this, identity] { may_be_other_.erase(identity); });
+    state_.changes.add([this, identity] { may_be_other_.erase(identity); });
   };
   for (const Value& other : others) {
     if (!around.contains(other.identity())) continue;
@@ -176,7 +176,7 @@ Argument Subgraphs::unread_value(const TypePtr& type, const AbstractValue& known
 Argument Subgraphs::result(const Value& value, const TypePtr& type, const AbstractValue& known,
                            const IrNode* node) {
   if (value.is_uninitialized()) return unread_value(type, known);
-  Argument result = recording_.argument(value, node);
+  Argument result = recorder_.argument(value, node);
   const auto* id = result.get_if<NodeId>();
   if (id == nullptr || leaf_kind(*type) != LeafKind::kTensor) return result;
   const fxtrace::Node& given = tracer_.graph().node(*id);
@@ -190,12 +190,12 @@ Argument Subgraphs::carried_argument(const Value& value, const TypePtr& type, co
     case LeafKind::kBool:
       if (value.is_bool()) return std::int64_t{value.to_bool()};
       if (value.is_uninitialized()) return 0;
-      return recording_.argument(recording_.apply("builtins.int", {value}, int_type(), node), node);
+      return recorder_.argument(recorder_.apply("builtins.int", {value}, int_type(), node), node);
     case LeafKind::kFloat:
-      return recording_.argument(
-          recording_.call("aten.scalar_tensor.default", {result(value, type, known, node)}, tensor_type(),
-                          node, carried_knowledge(*type, {}, context_.shapes),
-                          {{"dtype", Argument::Dtype{"float64"}}}),
+      return recorder_.argument(
+          recorder_.call("aten.scalar_tensor.default", {result(value, type, known, node)}, tensor_type(),
+                         node, carried_knowledge(*type, {}, run_.shapes),
+                         {{"dtype", Argument::Dtype{"float64"}}}),
           node);
     default:
       return result(value, type, known, node);
@@ -205,9 +205,9 @@ Argument Subgraphs::carried_argument(const Value& value, const TypePtr& type, co
 Value Subgraphs::carried_value(NodeId carried, const TypePtr& type, AbstractValue known, const IrNode* node) {
   switch (leaf_kind(*type)) {
     case LeafKind::kBool:
-      return recording_.call("builtins.bool", {carried}, type, node);
+      return recorder_.call("builtins.bool", {carried}, type, node);
     case LeafKind::kFloat:
-      return recording_.call("aten.item.default", {carried}, type, node);
+      return recorder_.call("aten.item.default", {carried}, type, node);
     default:
       return make_proxy(tracer_.ref(carried), type, std::move(known));
   }
@@ -215,8 +215,8 @@ Value Subgraphs::carried_value(NodeId carried, const TypePtr& type, AbstractValu
 
 Value Subgraphs::carried_result(NodeId control_flow, std::int64_t index, const TypePtr& type,
                                 AbstractValue known, const IrNode* node) {
-  const Value item = recording_.call("operator.getitem", {control_flow, index}, carried_type(type), node,
-                                     carried_knowledge(*type, known, context_.shapes));
+  const Value item = recorder_.call("operator.getitem", {control_flow, index}, carried_type(type), node,
+                                    carried_knowledge(*type, known, run_.shapes));
   return carried_value(find_proxy(item)->ref.node, type, std::move(known), node);
 }
 

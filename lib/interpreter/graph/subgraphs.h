@@ -48,7 +48,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "interpreter/record/recording_part.h"
+#include "interpreter/graph/recording_part.h"
 
 namespace fxtrace::interpreter {
 
@@ -78,7 +78,7 @@ class Subgraphs : RecordingPart {
     std::vector<ChangedContainer> changed = {};                  // changed containers from outside
   };
 
-  explicit Subgraphs(const RecordingPart& around) : RecordingPart(around) {}
+  using RecordingPart::RecordingPart;
 
   // Records what `run` does as a subgraph.  Assumptions and knowledge gained inside are dropped at its end.
   GraphTracer::OpenSubgraph record(const std::string& name, const IrBlock& block,

@@ -86,24 +86,24 @@ void ShapePropagation::add_custom_cost(const CustomCosts::Rule& rule, const Func
   };
   std::vector<const AbstractValue*> used;
   for (std::size_t i = 0; i < values.size(); ++i) used.push_back(&args[i]);
-  context_.costs->call(CustomCosts::cost(rule, {argument, named, results}), used, results);
+  state_.costs->call(CustomCosts::cost(rule, {argument, named, results}), used, results);
 }
 
 void ShapePropagation::add_cost(const IrNode* node, const FunctionSchema& schema, const Values& values,
                                 std::vector<AbstractValue>& results) {
   const Operator* row = find_operator(schema);
-  if (row == nullptr || !context_.custom_costs.empty()) {
+  if (row == nullptr || !run_.custom_costs.empty()) {
     const std::string target = python_target(schema.name, schema.overload_name, own_schema(schema)).name;
-    if (const CustomCosts::Rule* rule = context_.custom_costs.find_rule(target))
+    if (const CustomCosts::Rule* rule = run_.custom_costs.find_rule(target))
       return add_custom_cost(*rule, schema, values, results);
-    if (row == nullptr) return context_.costs->add_unknown(target);
+    if (row == nullptr) return state_.costs->add_unknown(target);
   }
   // Results without uses are freed at once, and need not be tensors.
   const auto is_taken = [&](std::size_t i) { return results.size() == 1 || node->output(i)->has_uses(); };
   std::vector<AbstractValue> taken;
   for (std::size_t i = 0; i < results.size(); ++i)
     taken.push_back(is_taken(i) ? results[i] : AbstractValue{NoneValue{}});
-  context_.costs->call(entry_of(*row), InterpreterArguments(values), taken);
+  state_.costs->call(entry_of(*row), InterpreterArguments(values), taken);
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (is_taken(i)) results[i] = std::move(taken[i]);
   }
@@ -116,38 +116,37 @@ bool ShapePropagation::answer_sizes(const IrNode* node, const Values& values) {
   auto sizes = make_counted<ListValue>(int_type());
   for (std::size_t i = 0; i < info->sizes.size(); ++i) {
     const auto number = info->sizes[i].number();
-    sizes->items.push_back(number ? Value(*number)
-                                  : context_.recorder->apply("aten.size.int", {values[0], i}, int_type(),
-                                                             node, {info->sizes[i]}));
+    sizes->items.push_back(
+        number ? Value(*number)
+               : recorder.apply("aten.size.int", {values[0], i}, int_type(), node, {info->sizes[i]}));
   }
-  context_.recorder->rely_on(node, "aten::size", values, {}, context_.take_ranges());
+  recorder.rely_on(node, "aten::size", values, {}, state_.take_ranges());
   frames_.set(node, std::move(sizes));
   return true;
 }
 
 bool ShapePropagation::answer(const IrNode* node, const FunctionSchema& schema, const Values& values) {
   if (node->outputs().size() != 1) return false;
-  if (context_.shapes && answer_dict(node, schema, values)) return true;
+  if (run_.shapes && answer_dict(node, schema, values)) return true;
   Values changed;
   const Values& now = with_current_shapes(values, changed) ? changed : values;
   if (schema.name == "prim::requires_grad") check_gradient(node, now[0]);
-  if (makes_tensor(schema) || (!context_.shapes && !asks_size_of_constant(node, values))) return false;
+  if (makes_tensor(schema) || (!run_.shapes && !asks_size_of_constant(node, values))) return false;
   if (schema.name == "aten::size" && values.size() == 1) return answer_sizes(node, now);
   if (schema.name == "prim::requires_grad" && !knows_gradient(now[0])) return false;
-  const Evaluated evaluated = evaluate_plain(schema, now, context_.dimensions);
+  const Evaluated evaluated = evaluate_plain(schema, now, state_.dimensions);
   if (evaluated.plain) {
     const TensorInfo* asked = values.empty() ? nullptr : known_of(values[0]).tensor();
     if (asked != nullptr && asked->contiguity_assumed &&
         (schema.name == "aten::is_contiguous" || schema.name == "aten::stride")) {
-      context_.recorder->guard(
-          Expression::method(context_.recorder->condition_of(values[0]), "is_contiguous"),
-          frames_.location(node), GuardReason::kInput);
+      recorder.guard(Expression::method(recorder.condition_of(values[0]), "is_contiguous"),
+                     frames_.location(node), GuardReason::kInput);
     }
-    context_.recorder->rely_on(node, schema.name, values, *evaluated.plain, context_.take_ranges());
+    recorder.rely_on(node, schema.name, values, *evaluated.plain, state_.take_ranges());
     frames_.set(node, plain_value(*evaluated.plain));
     return true;
   }
-  if (!context_.shapes) return false;
+  if (!run_.shapes) return false;
   // scale.item()
   const bool has_constant = std::any_of(
       values.begin(), values.end(), [&](const Value& value) { return bool(constants.find_elements(value)); });
@@ -161,9 +160,9 @@ bool ShapePropagation::answer(const IrNode* node, const FunctionSchema& schema, 
 
 void ShapePropagation::keep_answer(const IrNode* node, const FunctionSchema& schema, const Values& values,
                                    const NodeRef& recorded) {
-  if (context_.shapes || node->outputs().size() != 1) return;
+  if (run_.shapes || node->outputs().size() != 1) return;
   if (!has_trait(node, traits::kMakesTensor) && !constants.is_any_known(values)) return;
-  if (context_.switches.casts()) return;
+  if (state_.switches.casts()) return;
   auto computed = constants.compute(schema, values);
   if (!computed || computed->size() != 1) return;
   AbstractValue& result = computed->front();
@@ -175,14 +174,13 @@ void ShapePropagation::keep_answer(const IrNode* node, const FunctionSchema& sch
 std::optional<Value> ShapePropagation::find_answer(const Value& value) const {
   const AbstractValue* kept = constants.find_kept(value);
   const bool is_number = kept != nullptr && kept->tensor() == nullptr;
-  return is_number && context_.recorder->is_unwritten(value) ? std::optional(plain_value(*kept))
-                                                             : std::nullopt;
+  return is_number && recorder.is_unwritten(value) ? std::optional(plain_value(*kept)) : std::nullopt;
 }
 
 std::vector<AbstractValue> ShapePropagation::infer_results(const IrNode* node, const FunctionSchema& schema,
                                                            const Values& given) {
   std::vector<AbstractValue> results(node->outputs().size());
-  if (!context_.shapes) return results;
+  if (!run_.shapes) return results;
   note_gradients(schema, given);
   if (results.empty()) {
     if (!change_list(schema, given, results)) change_arguments(node, schema, given, results);
@@ -196,33 +194,32 @@ std::vector<AbstractValue> ShapePropagation::infer_results(const IrNode* node, c
   });
   if (!gives_tensor || values.empty() || !find_tensor_info(values[0])) {
     // This also infers elements of lists of tensors.
-    results[0] = evaluate_plain(schema, values, context_.dimensions).known;
+    results[0] = evaluate_plain(schema, values, state_.dimensions).known;
     if (const auto* parts = results[0].sequence(); parts != nullptr && results.size() > 1)
       results = AbstractValue::Sequence(*parts);
   }
   if (gives_tensor && results[0].is_unknown()) {
-    Inferred inferred = infer_shapes(schema, values, context_.dimensions, [this](const TensorValue& tensor) {
+    Inferred inferred = infer_shapes(schema, values, state_.dimensions, [this](const TensorValue& tensor) {
       return constants.find_elements(tensor);
     });
     results = std::move(inferred.results);
     results.resize(node->outputs().size());
     if (results.size() == 1 && results[0].is_unknown() && inferred.error.empty())
       results[0] = unpacked(node, schema, values);
-    for (const AbstractValue& result : results) context_.budget.spend(kUnitsOfPiece * pieces_of(result));
-    if (!context_.switches.grad) drop_gradients(schema, values, results);
-    if (context_.switches.casts()) {
+    for (const AbstractValue& result : results) run_.budget.spend(kUnitsOfPiece * pieces_of(result));
+    if (!state_.switches.grad) drop_gradients(schema, values, results);
+    if (state_.switches.casts()) {
       std::ranges::for_each(results, forget_float_types);
     } else {
-      if (!inferred.error.empty())
-        context_.recorder->report_invalid(node, call_text(schema, values), inferred.error);
+      if (!inferred.error.empty()) recorder.report_invalid(node, call_text(schema, values), inferred.error);
       constants.add_contents(schema, values, results);
     }
     constants.note_shared(schema, values, results);
   }
-  if (context_.costs != nullptr && gives_tensor) {
-    context_.note_ranges();
+  if (state_.costs != nullptr && gives_tensor) {
+    state_.note_ranges();
     add_cost(node, schema, values, results);
-    context_.dimensions.take_relied();  // costs decide nothing, so they rely on no range
+    state_.dimensions.take_relied();  // costs decide nothing, so they rely on no range
   }
   // An integer that depends on data, int(x.item()), or has no expression, int(math.sqrt(n)), gets a fresh
   // symbol.
@@ -232,7 +229,7 @@ std::vector<AbstractValue> ShapePropagation::infer_results(const IrNode* node, c
                        !values.empty() &&
                        (has_trait(node, traits::kReadsData) || find_tensor_info(values[0]) || is_rounded);
   if (by_data && results[0].is_unknown()) {
-    results[0].value = context_.dimensions.fresh({std::nullopt, std::nullopt});
+    results[0].value = state_.dimensions.fresh({std::nullopt, std::nullopt});
   }
   if (!change_list(schema, given, results)) change_arguments(node, schema, given, results);
   return results;
@@ -248,25 +245,24 @@ AbstractValue ShapePropagation::unpacked(const IrNode* node, const FunctionSchem
         use.user->kind() == Symbol::kPrimListUnpack && use.user->owning_block() == node->owning_block();
     if (is_there) unpacks = use.user;
   }
-  if (unpacks == nullptr || context_.recorder->in_body()) return {};
-  auto pieces = pieces_of(schema, values, context_.dimensions, std::ssize(unpacks->outputs()));
+  if (unpacks == nullptr || recorder.in_body()) return {};
+  auto pieces = pieces_of(schema, values, state_.dimensions, std::ssize(unpacks->outputs()));
   if (!pieces) return {};
   const auto& [relation, left, right] = pieces->condition;
-  const auto holds = context_.dimensions.decide(relation, left, right);
-  const std::vector<std::string> named = named_dimensions(context_.options.inputs);
+  const auto holds = state_.dimensions.decide(relation, left, right);
+  const std::vector<std::string> named = named_dimensions(run_.options.inputs);
   const auto is_named = [&](const std::string& name) {
     return std::ranges::find(named, name) != named.end();
   };
   if (!holds && !std::ranges::all_of(left.symbols(), is_named)) return {};  // a guard cannot be over data
   if (holds == false) {
-    context_.recorder->report_invalid(
-        node, call_text(schema, values),
-        "it does not give " + std::to_string(unpacks->outputs().size()) + " tensors");
+    recorder.report_invalid(node, call_text(schema, values),
+                            "it does not give " + std::to_string(unpacks->outputs().size()) + " tensors");
     return {};
   }
   if (!holds) {
-    context_.recorder->guard(Expression::comparison(relation, left, right), frames_.location(node),
-                             GuardReason::kAssert);
+    recorder.guard(Expression::comparison(relation, left, right), frames_.location(node),
+                   GuardReason::kAssert);
     counted_.insert(node);
   }
   return std::move(pieces->pieces);
@@ -276,17 +272,16 @@ AbstractValue ShapePropagation::unpacked(const IrNode* node, const FunctionSchem
 bool ShapePropagation::knows_gradient(const Value& value) const {
   const auto info = find_tensor_info(value);
   if (!info || !info->requires_grad) return false;
-  const GradientWrites& writes = context_.gradient_writes;
+  const GradientWrites& writes = state_.gradient_writes;
   const bool is_number = info->dtype && !is_floating(*info->dtype) && !is_complex(*info->dtype);
   return is_number || (!writes.may_change && (*info->requires_grad || !writes.may_gain));
 }
 
 // Throws TraceFailure where neither the trace nor the graph can tell whether the tensor requires a gradient.
 void ShapePropagation::check_gradient(const IrNode* node, const Value& value) const {
-  const Recorder& recorder = *context_.recorder;
-  if (!context_.gradient_writes.disabled || recorder.find_recorded(value) == nullptr) return;
-  if (context_.shapes && knows_gradient(value)) return;
-  if (recorder.is_given(value) && !context_.gradient_writes.any) return;
+  if (!state_.gradient_writes.disabled || recorder.find_recorded(value) == nullptr) return;
+  if (run_.shapes && knows_gradient(value)) return;
+  if (recorder.is_given(value) && !state_.gradient_writes.any) return;
   frames_.refuse(
       "requires_grad of " + recorder.describe(value) + " depends on torch.no_grad(), which leaves no node",
       node);
@@ -305,9 +300,9 @@ void ShapePropagation::note_gradients(const FunctionSchema& schema, const Values
     carries = carries || may_require_grad(arguments, i);
   }
   if (!writes) return;
-  GradientWrites& all = context_.gradient_writes;
+  GradientWrites& all = state_.gradient_writes;
   all.any = true;
-  all.may_gain = all.may_gain || (carries && context_.switches.grad);
+  all.may_gain = all.may_gain || (carries && state_.switches.grad);
   const std::string& name = schema.name;
   const bool says_not = values.back().is_bool() && !values.back().to_bool() && !carries;
   if (name == "aten::detach_" || name.starts_with("aten::set_")) all.may_change = all.may_change || carries;
@@ -355,11 +350,11 @@ void ShapePropagation::change_arguments(const IrNode* node, const FunctionSchema
         info->contiguous = before.tensor()->contiguous;
         info->contiguity_assumed = before.tensor()->contiguity_assumed;
       }
-      if (i == 0 && info->content && context_.recorder->runs_once())
+      if (i == 0 && info->content && recorder.runs_once())
         info->content = ConstantTensors::written(*info->content);
     }
     change_known(target, std::move(after));
-    if (!is_tensor) context_.names.rearrange(target);
+    if (!is_tensor) state_.names.rearrange(target);
     if (!may_have_other_sizes || (*target == before && !before.is_unknown())) continue;
     change_others(target);
   }
@@ -368,7 +363,7 @@ void ShapePropagation::change_arguments(const IrNode* node, const FunctionSchema
 // Returns the Known of a tensor, list, tuple, dict or object that depends on inputs, or of a tensor of the
 // model; null for other values.
 TensorNames::Known ShapePropagation::shared_known(const Value& value) {
-  if (value.is_tensor()) return context_.names.known_for(value.to_tensor());
+  if (value.is_tensor()) return state_.names.known_for(value.to_tensor());
   const Proxy* proxy = find_proxy(value);
   if (proxy == nullptr || !may_hold_tensor(*proxy->static_type)) return nullptr;
   if (!proxy->known) share_known(value, std::make_shared<AbstractValue>());
@@ -378,7 +373,7 @@ TensorNames::Known ShapePropagation::shared_known(const Value& value) {
 void ShapePropagation::add_shared(const Value& value, std::vector<TensorNames::Known>& all, int depth) {
   constexpr int kMaxDepth = 8;
   if (depth > kMaxDepth) return;
-  context_.budget.spend(1);
+  run_.budget.spend(1);
   if (TensorNames::Known known = shared_known(value)) {
     all.push_back(std::move(known));
   } else if (value.is_list() || value.is_tuple()) {
@@ -392,8 +387,8 @@ void ShapePropagation::add_shared(const Value& value, std::vector<TensorNames::K
 
 void ShapePropagation::link(const TensorNames::Known& one, const TensorNames::Known& other) {
   constexpr std::size_t kUnitsOfLink = 8;
-  context_.budget.spend(kUnitsOfLink);
-  context_.names.link(one, other);
+  run_.budget.spend(kUnitsOfLink);
+  state_.names.link(one, other);
 }
 
 // Makes the result, which is the argument, share the argument's Known.
@@ -406,7 +401,7 @@ void ShapePropagation::share(const Value& argument, const Value& result) {
 }
 
 void ShapePropagation::note_results(const IrNode* node, const FunctionSchema& schema, const Values& values) {
-  if (!context_.shapes || values.empty() || schema.arguments.empty()) return;
+  if (!run_.shapes || values.empty() || schema.arguments.empty()) return;
   const bool moves_elements =
       has_trait(node, traits::kMovesElements) && !interpreter::is_tensor(*schema.arguments[0].type);
   if (moves_elements) {
@@ -451,7 +446,7 @@ void ShapePropagation::note_results(const IrNode* node, const FunctionSchema& sc
 }
 
 Value ShapePropagation::note_part(const Value& whole, std::optional<std::size_t> index, Value part) {
-  if (!context_.shapes || find_proxy(part) == nullptr) return part;
+  if (!run_.shapes || find_proxy(part) == nullptr) return part;
   const TensorNames::Known around = shared_known(whole);
   if (around == nullptr || !may_hold_tensor(*find_proxy(part)->static_type)) return part;
   if (!index) {
@@ -459,29 +454,29 @@ Value ShapePropagation::note_part(const Value& whole, std::optional<std::size_t>
     return part;
   }
   constexpr std::size_t kUnitsOfPart = 16;
-  context_.budget.spend(kUnitsOfPart);
-  if (auto known = context_.names.find_part(around, *index)) {
+  run_.budget.spend(kUnitsOfPart);
+  if (auto known = state_.names.find_part(around, *index)) {
     share_known(part, std::move(known));
     return part;
   }
-  share_known(part, context_.names.add_part(around, *index, known_of(part)));
-  changes_.add([this, around, at = *index] { context_.names.forget_part(around, at); });
+  share_known(part, state_.names.add_part(around, *index, known_of(part)));
+  changes_.add([this, around, at = *index] { state_.names.forget_part(around, at); });
   return part;
 }
 
 void ShapePropagation::note_call(const Value& result, const Value& inner, const Values& arguments) {
-  if (!context_.shapes || find_proxy(result) == nullptr) return;
+  if (!run_.shapes || find_proxy(result) == nullptr) return;
   std::vector<TensorNames::Known> given, made;
   for (const Value& argument : arguments) add_shared(argument, given);
   add_shared(inner, made);
   for (const TensorNames::Known& known : made) {
-    if (!context_.names.is_linked(known) && std::ranges::find(given, known) == given.end()) continue;
+    if (!state_.names.is_linked(known) && std::ranges::find(given, known) == given.end()) continue;
     if (const TensorNames::Known whole = shared_known(result)) link(whole, known);
   }
 }
 
 void ShapePropagation::note_choice(const Value& result, const Values& of) {
-  if (!context_.shapes || find_proxy(result) == nullptr) return;
+  if (!run_.shapes || find_proxy(result) == nullptr) return;
   const TensorNames::Known known = shared_known(result);
   if (known == nullptr) return;
   constants.note_choice(*known, of);
@@ -495,19 +490,19 @@ AbstractValue ShapePropagation::either(const Value& first, const Value& second) 
   const AbstractValue other = known_of_value(second);
   if (known == other) return known;
   if (known.integer() != nullptr && other.integer() != nullptr) {
-    const Range one = context_.dimensions.bounds(*known.integer()),
-                two = context_.dimensions.bounds(*other.integer());
+    const Range one = state_.dimensions.bounds(*known.integer()),
+                two = state_.dimensions.bounds(*other.integer());
     Range either;
     if (one.low && two.low) either.low = std::min(*one.low, *two.low);
     if (one.high && two.high) either.high = std::max(*one.high, *two.high);
-    return {context_.dimensions.fresh(either)};
+    return {state_.dimensions.fresh(either)};
   }
   auto* info = std::get_if<TensorInfo>(&known.value);
   if (info == nullptr || other.tensor() == nullptr || info->dim() != other.tensor()->dim()) return {};
   info->content = nullptr;
   if (info->dtype != other.tensor()->dtype) info->dtype.reset();
   for (std::size_t i = 0; i < info->sizes.size(); ++i) {
-    if (!(info->sizes[i] == other.tensor()->sizes[i])) info->sizes[i] = context_.dimensions.fresh();
+    if (!(info->sizes[i] == other.tensor()->sizes[i])) info->sizes[i] = state_.dimensions.fresh();
   }
   return known;
 }
@@ -516,7 +511,7 @@ AbstractValue ShapePropagation::either(const Value& first, const Value& second) 
 // gets the values, with a proxy of the current shape in the place of each such tensor.
 bool ShapePropagation::with_current_shapes(const Values& values, Values& changed) const {
   const auto find = [&](const Value& value) {
-    return value.is_tensor() ? context_.names.find_known(value.to_tensor()) : nullptr;
+    return value.is_tensor() ? state_.names.find_known(value.to_tensor()) : nullptr;
   };
   const auto stand_in = [&](const Value& value) {
     const TensorNames::Known known = find(value);
@@ -530,7 +525,7 @@ bool ShapePropagation::with_current_shapes(const Values& values, Values& changed
            (value.is_list() &&
             std::ranges::any_of(value.items(), [&](const Value& item) { return find(item) != nullptr; }));
   };
-  if (!context_.names.has_changed() || std::ranges::none_of(values, is_concerned)) return false;
+  if (!state_.names.has_changed() || std::ranges::none_of(values, is_concerned)) return false;
   for (const Value& value : values) {
     if (!value.is_list()) {
       changed.push_back(stand_in(value));
@@ -552,13 +547,13 @@ bool ShapePropagation::change_list(const FunctionSchema& schema, const Values& v
   if (sequence == nullptr || proxy->static_type->kind() != TypeKind::kList) return false;
   auto changed = changed_list(schema, values);
   if (!changed) return false;
-  context_.budget.spend(changed->rest.size());
+  run_.budget.spend(changed->rest.size());
   if (schema.name == "aten::pop") results[0] = std::move(changed->taken);
   // xs += ys gives the list again.
   if (schema.name == "aten::add_") results[0] = AbstractValue{changed->rest};
   const TensorNames::Known list = proxy->known;
   change_known(list, AbstractValue{std::move(changed->rest)});
-  context_.names.rearrange(list);
+  state_.names.rearrange(list);
   return true;
 }
 
@@ -570,9 +565,8 @@ bool ShapePropagation::answer_dict(const IrNode* node, const FunctionSchema& sch
   const auto* type = find_proxy(values[0])->static_type->as<DictType>();
   if (type == nullptr) return false;
   const auto part = [&](const Value& key, std::size_t index, const AbstractValue& known) {
-    return note_part(
-        values[0], index,
-        context_.recorder->apply("operator.getitem", {values[0], key}, type->value(), node, known));
+    return note_part(values[0], index,
+                     recorder.apply("operator.getitem", {values[0], key}, type->value(), node, known));
   };
   if (name == "aten::len") {
     frames_.set(node, static_cast<std::int64_t>(dict->keys.size()));
@@ -613,8 +607,8 @@ bool ShapePropagation::answer_dict(const IrNode* node, const FunctionSchema& sch
 
 void ShapePropagation::change_known(const TensorNames::Known& target, AbstractValue known) {
   if (*target == known) return;
-  context_.names.note_change(target);
-  if (context_.recorder->is_in_leaf()) {
+  state_.names.note_change(target);
+  if (recorder.is_in_leaf()) {
     // The leaf's changes of its arguments stay, and no node of the graph shows them.
     AbstractValue both = common(*target, known);
     if (auto* info = std::get_if<TensorInfo>(&both.value)) {
@@ -643,8 +637,8 @@ void ShapePropagation::change_others(const TensorNames::Known& changed) {
       known = {};
     }
   };
-  for (const TensorNames::Other& other : context_.names.others_changed_by(changed)) {
-    context_.budget.spend(1);
+  for (const TensorNames::Other& other : state_.names.others_changed_by(changed)) {
+    run_.budget.spend(1);
     AbstractValue known = *other.known;
     if (known.tensor() != nullptr) ConstantTensors::note_write(known);
     if (!other.part) {

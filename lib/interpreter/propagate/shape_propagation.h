@@ -23,7 +23,7 @@
 //    the run that followed it is undone: only what holds before and after the write is left.
 // 5. Elements of a tensor are known until something writes to memory that the tensor may be in; each write
 //    counts there (constant_tensors.h).
-// 6. Without shapes (Context::shapes) no result is inferred.  Then answers are sizes of constants of the
+// 6. Without shapes (Run::shapes) no result is inferred.  Then answers are sizes of constants of the
 //    code, and values that depend on constants alone, which keep_answer() keeps by node.
 //
 // Example, from tests/interpreter/sizes_in_place.txt, with --input x=float32[4,n]:
@@ -44,17 +44,22 @@
 #include <unordered_set>
 #include <vector>
 
-#include "costs/custom_costs.h"
 #include "interpreter/propagate/constant_tensors.h"
-#include "interpreter/state/context.h"
+#include "interpreter/record/recorder.h"
 
 namespace fxtrace::interpreter {
 
 class ShapePropagation {
  public:
-  explicit ShapePropagation(Context& context)
-      : constants(context.program), context_(context), frames_(context.frames), changes_(context.changes) {}
+  explicit ShapePropagation(Recorder& its_recorder)
+      : recorder(its_recorder),
+        constants(recorder.state.run.program),
+        state_(recorder.state),
+        run_(state_.run),
+        frames_(state_.frames),
+        changes_(state_.changes) {}
 
+  Recorder& recorder;
   ConstantTensors constants;
 
   // Returns the traits of the node's operator.
@@ -115,7 +120,8 @@ class ShapePropagation {
   void change_others(const TensorNames::Known& changed);
   bool change_list(const FunctionSchema& schema, const Values& values, std::vector<AbstractValue>& results);
 
-  Context& context_;
+  RunState& state_;
+  const Run& run_;
   Frames& frames_;
   Changes& changes_;
   std::unordered_map<const torchscript::FunctionSchema*, Traits>

@@ -3,14 +3,15 @@
 #include <set>
 #include <vector>
 
+#include "interpreter/record/recorder.h"
 #include "interpreter/state/abstract.h"
 
 namespace fxtrace::interpreter {
 std::optional<Comparison> Conditions::comparison(const Value& condition) const {
-  const Proxy* proxy = recording_.find_recorded(condition);
+  const Proxy* proxy = recorder_.find_recorded(condition);
   if (proxy == nullptr) return std::nullopt;
-  return recording_.ask_graph(proxy->ref, [&](const NumberedGraph& graph) {
-    return comparison_of(graph, proxy->ref.node, context_.dimensions);
+  return recorder_.ask_graph(proxy->ref, [&](const NumberedGraph& graph) {
+    return comparison_of(graph, proxy->ref.node, state_.dimensions);
   });
 }
 
@@ -19,16 +20,16 @@ std::optional<bool> Conditions::decide(const Value& condition) const {
   const auto assumed = assumed_.find(key_of(condition, opposite));
   if (assumed != assumed_.end()) return assumed->second != opposite;
   const auto asked = comparison(condition);
-  return asked ? context_.dimensions.decide(asked->relation, asked->left, asked->right) : std::nullopt;
+  return asked ? state_.dimensions.decide(asked->relation, asked->left, asked->right) : std::nullopt;
 }
 
 void Conditions::expect(const Value& condition, bool holds) {
   if (const auto* comparison = std::get_if<Condition>(&known_of(condition).value)) {
-    context_.dimensions.assume(holds ? comparison->relation : negated(comparison->relation), comparison->left,
-                               comparison->right);
+    state_.dimensions.assume(holds ? comparison->relation : negated(comparison->relation), comparison->left,
+                             comparison->right);
   }
   if (const auto asked = comparison(condition)) {
-    context_.dimensions.assume(holds ? asked->relation : negated(asked->relation), asked->left, asked->right);
+    state_.dimensions.assume(holds ? asked->relation : negated(asked->relation), asked->left, asked->right);
   }
   bool opposite = false;
   if (std::string key = key_of(condition, opposite); !key.empty()) {
@@ -39,55 +40,55 @@ void Conditions::expect(const Value& condition, bool holds) {
 void Conditions::assume(const IrNode* node, const Value& condition, bool holds) {
   expect(condition, holds);
   if (auto expr = find_expression(node->input(0), condition)) {
-    tracer_.guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), frames_.location(node),
-                  GuardReason::kAssert);
+    tracer_->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), frames_.location(node),
+                   GuardReason::kAssert);
   } else {
     record_assertion(node, condition, holds);
   }
 }
 
 bool Conditions::assume_length(const IrNode* node, const Value& list, std::size_t length) {
-  if (recording_.find_recorded(list) == nullptr) return true;
+  if (recorder_.find_recorded(list) == nullptr) return true;
   bool names_inputs_only = true;
-  Expression asked = recording_.length_of(list, &names_inputs_only);
+  Expression asked = recorder_.length_of(list, &names_inputs_only);
   const auto wanted = static_cast<std::int64_t>(length);
   if (asked.number() == wanted) return true;
-  if (!tracer_.in_subgraph() && is_over_inputs(list, names_inputs_only)) {
-    tracer_.guard(Expression::comparison("==", std::move(asked), wanted), frames_.location(node),
-                  GuardReason::kAssert);
+  if (!tracer_->in_subgraph() && is_over_inputs(list, names_inputs_only)) {
+    tracer_->guard(Expression::comparison("==", std::move(asked), wanted), frames_.location(node),
+                   GuardReason::kAssert);
     return true;
   }
   if (known_of(list).sequence() != nullptr) return false;
-  const Value count = recording_.apply("builtins.len", {list}, int_type(), node);
-  record_assertion(node, recording_.apply("operator.eq", {count, wanted}, bool_type(), node), true);
+  const Value count = recorder_.apply("builtins.len", {list}, int_type(), node);
+  record_assertion(node, recorder_.apply("operator.eq", {count, wanted}, bool_type(), node), true);
   return true;
 }
 
 void Conditions::assume_scalar(const IrNode* node, const Value& tensor, bool is_integer) {
   bool names_inputs_only = true;
-  const Expression name = recording_.condition_of(tensor, &names_inputs_only);
-  if (tracer_.in_subgraph() || !is_over_inputs(tensor, names_inputs_only)) {
-    tracer_.call_function("aten._assert_tensor_metadata.default",
-                          {recording_.argument(tensor, node), Argument::List{}}, {}, meta_of(none_type()),
-                          frames_.location(node));
+  const Expression name = recorder_.condition_of(tensor, &names_inputs_only);
+  if (tracer_->in_subgraph() || !is_over_inputs(tensor, names_inputs_only)) {
+    tracer_->call_function("aten._assert_tensor_metadata.default",
+                           {recorder_.argument(tensor, node), Argument::List{}}, {}, meta_of(none_type()),
+                           frames_.location(node));
     return;
   }
   const auto guard = [&](Expression condition) {
-    tracer_.guard(std::move(condition), frames_.location(node), GuardReason::kAssert);
+    tracer_->guard(std::move(condition), frames_.location(node), GuardReason::kAssert);
   };
   guard(Expression::comparison("==", Expression::method(name, "dim"), std::int64_t{0}));
   if (is_integer) guard(Expression::negation(Expression::method(name, "is_floating_point")));
 }
 
 bool Conditions::is_over_inputs(const Value& value, bool names_inputs_only) const {
-  const NodeRef& ref = recording_.find_recorded(value)->ref;
+  const NodeRef& ref = recorder_.find_recorded(value)->ref;
   return names_inputs_only &&
-         !recording_.ask_graph(ref, [&](const NumberedGraph& graph) { return reads_state(graph, ref.node); });
+         !recorder_.ask_graph(ref, [&](const NumberedGraph& graph) { return reads_state(graph, ref.node); });
 }
 
 void Conditions::record_assertion(const IrNode* node, const Value& condition, bool holds) {
   const NodeRef asked = find_proxy(condition)->ref;
-  const Graph& graph = tracer_.graph_of(asked);
+  const Graph& graph = tracer_->graph_of(asked);
   const fxtrace::Node& made_by = graph.node(asked.node);
   const NodeId* of = made_by.target == "builtins.bool" ? made_by.args[0].get_if<NodeId>() : nullptr;
   // The text is that of the source line: the value in words would be that from before a write.
@@ -95,25 +96,25 @@ void Conditions::record_assertion(const IrNode* node, const Value& condition, bo
   std::string message = source && !source->text.empty() ? source->text : "the code raises";
   const auto call = [&](const char* target, std::vector<Argument> args, const TypePtr& type,
                         const AbstractValue& known = {}) {
-    return tracer_.call_function(target, std::move(args), {}, meta_of(type, known), source);
+    return tracer_->call_function(target, std::move(args), {}, meta_of(type, known), source);
   };
   const NodeId question = of != nullptr ? *of : asked.node;  // bool() of a tensor or an integer adds nothing
-  NodeId truth = tracer_.use({asked.graph, question});
+  NodeId truth = tracer_->use({asked.graph, question});
   if (graph.node(question).meta->kind() != ValueKind::kTensor) {
     const AbstractValue known{TensorInfo{{}, kDefaultFloat}};
-    truth =
-        call("aten.scalar_tensor.default", {truth}, tensor_type(), context_.shapes ? known : AbstractValue());
+    truth = call("aten.scalar_tensor.default", {truth}, tensor_type(),
+                 state_.run.shapes ? known : AbstractValue());
   }
   if (!holds) truth = call("aten.logical_not.default", {truth}, tensor_type());
   call("aten._assert_async.msg", {truth, std::move(message)}, none_type());
 }
 
 std::optional<Expression> Conditions::find_expression(const IrValue* name, const Value& condition) const {
-  if (tracer_.in_subgraph()) return std::nullopt;
+  if (tracer_->in_subgraph()) return std::nullopt;
   if (condition.is_bool()) return Expression::boolean(condition.to_bool());
-  if (recording_.find_recorded(condition) != nullptr) {
+  if (recorder_.find_recorded(condition) != nullptr) {
     bool over_inputs = true;
-    Expression expression = recording_.condition_of(condition, &over_inputs);
+    Expression expression = recorder_.condition_of(condition, &over_inputs);
     return is_over_inputs(condition, over_inputs) ? std::optional(std::move(expression)) : std::nullopt;
   }
   const auto found = uncomputed_.find(name);
@@ -130,9 +131,9 @@ void Conditions::note_uncomputed_as(const IrValue* name, const IrValue* other) {
 }
 
 std::string Conditions::key_of(const Value& condition, bool& opposite) const {
-  const Proxy* proxy = recording_.find_recorded(condition);
+  const Proxy* proxy = recorder_.find_recorded(condition);
   if (proxy == nullptr) return {};
-  std::string key = recording_.ask_graph(proxy->ref, [&](const NumberedGraph& graph) {
+  std::string key = recorder_.ask_graph(proxy->ref, [&](const NumberedGraph& graph) {
     return condition_key(graph, proxy->ref.node, opposite);
   });
   // Nodes of different graphs may have the same names.
@@ -140,9 +141,9 @@ std::string Conditions::key_of(const Value& condition, bool& opposite) const {
 }
 
 bool Conditions::asks_for_none(const Value& condition) const {
-  const Proxy* proxy = recording_.find_recorded(condition);
+  const Proxy* proxy = recorder_.find_recorded(condition);
   if (proxy == nullptr) return false;
-  const Graph& graph = tracer_.graph_of(proxy->ref);
+  const Graph& graph = tracer_->graph_of(proxy->ref);
   const fxtrace::Node* node = &graph.node(proxy->ref.node);
   while (node->target == "operator.not_" && node->args[0].is<NodeId>()) {
     node = &graph.node(*node->args[0].get_if<NodeId>());
@@ -153,7 +154,7 @@ bool Conditions::asks_for_none(const Value& condition) const {
 // Follows the value back through functions that Python computes, and not through tensors and modules, which
 // depend on data too.
 void Conditions::record_query(const Value& value) const {
-  const Proxy* proxy = fixable_.empty() ? nullptr : recording_.find_recorded(value);
+  const Proxy* proxy = fixable_.empty() ? nullptr : recorder_.find_recorded(value);
   if (proxy == nullptr) return;
   std::map<std::uint32_t, FixedInput> asked;  // in the order of the inputs
   std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
@@ -162,9 +163,9 @@ void Conditions::record_query(const Value& value) const {
     const NodeRef at = pending.back();
     pending.pop_back();
     if (!seen.emplace(at.graph.index, at.node.index).second) continue;
-    const auto& made_by = tracer_.graph_of(at).node(at.node);
+    const auto& made_by = tracer_->graph_of(at).node(at.node);
     if (made_by.op == Opcode::kPlaceholder) {
-      const NodeRef outer = tracer_.captured_by(at);
+      const NodeRef outer = tracer_->captured_by(at);
       if (outer.valid()) pending.push_back(outer);
       const auto input = at.graph == kRootGraph ? fixable_.find(at.node.index) : fixable_.end();
       if (input != fixable_.end()) asked.insert(*input);

@@ -12,9 +12,10 @@
 // 2. Conditions with one key are equal, or each other's negations (`opposite`): `n > m`, `m < n`, `not n <=
 //    m`.  Conditions over values that may have changed in between have no key in common
 //    (trace/options/condition.h), and neither have conditions of different graphs.
-// 3. A comparison of integers is also assumed in the ranges of dimensions (Context::dimensions), which decide
+// 3. A comparison of integers is also assumed in the ranges of dimensions (RunState::dimensions), which
+// decide
 //    others: `n > 4` decides `n > 2`.
-// 4. Assumptions are undone with what was recorded under them: they are part of Recorder::State, and
+// 4. Assumptions are undone with what was recorded under them: they are part of a Checkpoint, and
 //    Subgraphs::record() restores those that held before the subgraph.
 // 5. Within a subgraph no guard is written, as its body may not run: find_expression() returns nothing there,
 //    and an assertion is recorded in the body.
@@ -35,17 +36,21 @@
 #include <unordered_map>
 #include <utility>
 
-#include "interpreter/record/recording.h"
+#include "interpreter/state/run_state.h"
 #include "trace/options/condition.h"
+#include "trace/tracer/graph_tracer.h"
 
 namespace fxtrace::interpreter {
+
+class Recorder;
 
 class Conditions {
  public:
   using Assumed = std::map<std::string, bool>;
 
-  Conditions(Context& context, Recording& recording)
-      : context_(context), frames_(context.frames), recording_(recording), tracer_(recording.tracer) {}
+  // `tracer` is null where nothing is recorded.
+  Conditions(RunState& state, Recorder& recorder, GraphTracer* tracer)
+      : state_(state), frames_(state.frames), recorder_(recorder), tracer_(tracer) {}
 
   // Returns the condition's value when the code, earlier guards or an enclosing branch determine it.
   std::optional<bool> decide(const Value& condition) const;
@@ -95,10 +100,10 @@ class Conditions {
   // key is that of the negation.
   std::string key_of(const Value& condition, bool& opposite) const;
 
-  Context& context_;
+  RunState& state_;
   Frames& frames_;
-  Recording& recording_;
-  GraphTracer& tracer_;
+  Recorder& recorder_;
+  GraphTracer* const tracer_;
   Assumed assumed_;  // by key_of()
   std::unordered_map<const IrValue*, Expression>
       uncomputed_;                                         // expressions of conditions that were not computed

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "graph/analysis/text_form.h"
+#include "interpreter/record/recorder.h"
 #include "interpreter/state/abstract.h"
 #include "operators/operators.h"
 #include "operators/target.h"
@@ -121,11 +122,11 @@ bool asks_rank(const IrValue* list) {
 }  // namespace
 
 void InputGuards::assume_fact(NodeId input, Facet facet, std::int64_t index, const IrNode* node) {
-  const Meta& meta = *tracer_.graph_of({kRootGraph, input}).node(input).meta;
+  const Meta& meta = *tracer_->graph_of({kRootGraph, input}).node(input).meta;
   std::string key = "input:" + std::to_string(input.index) + ":" + std::to_string(static_cast<int>(facet)) +
                     ":" + std::to_string(index);
   if (!conditions_.assume_fact(std::move(key))) return;
-  const Expression name = guard_expression(tracer_.graph_of({kRootGraph, input}), input);
+  const Expression name = guard_expression(tracer_->graph_of({kRootGraph, input}), input);
   const auto assume = [&](Expression condition) {
     guard(std::move(condition), node, GuardReason::kInput, name.text() + " is " + value_text(meta));
   };
@@ -164,12 +165,12 @@ void InputGuards::assume_fact(NodeId input, Facet facet, std::int64_t index, con
 // Records a guard of the graph itself, also where a body of control flow asks.
 void InputGuards::guard(Expression condition, const IrNode* node, GuardReason reason,
                         std::string assumption) {
-  tracer_.guard_inputs({std::move(condition), frames_.location(node), reason, std::move(assumption)});
+  tracer_->guard_inputs({std::move(condition), frames_.location(node), reason, std::move(assumption)});
 }
 
 // Returns the sizes of the graph's inputs in which named dimensions stand.
 const DimensionPlaces& InputGuards::places() {
-  if (!places_) places_.emplace(tracer_.graph_of({kRootGraph, NodeId{0}}));
+  if (!places_) places_.emplace(tracer_->graph_of({kRootGraph, NodeId{0}}));
   return *places_;
 }
 
@@ -194,7 +195,7 @@ void InputGuards::assume_ranges(const std::set<std::string>& names, const IrNode
 
 Range InputGuards::declared_range(const std::string& name) const {
   Range all{0, std::nullopt};
-  for (const DimensionRange& range : context_.options.dimensions) {
+  for (const DimensionRange& range : state_.run.options.dimensions) {
     if (range.name != name) continue;
     all.low = std::max(*all.low, range.low.value_or(0));
     if (range.high) all.high = std::min(all.high.value_or(*range.high), *range.high);
@@ -203,12 +204,12 @@ Range InputGuards::declared_range(const std::string& name) const {
 }
 
 void InputGuards::note_made(const NodeRef& node) {
-  std::set<std::string> ranges = context_.take_ranges();
+  std::set<std::string> ranges = state_.take_ranges();
   if (!ranges.empty()) ranges_of_[key_of(node)].merge(std::move(ranges));
 }
 
 void InputGuards::assume_facet(NodeId input, Facet facet, const IrNode* node) {
-  const Meta& meta = *tracer_.graph_of({kRootGraph, input}).node(input).meta;
+  const Meta& meta = *tracer_->graph_of({kRootGraph, input}).node(input).meta;
   if (meta.value && facet == Facet::kSizes) return assume_fact(input, facet, DimensionPlaces::kInteger, node);
   const auto& shape = meta.shape;
   if (!shape) return;
@@ -219,7 +220,7 @@ void InputGuards::assume_facet(NodeId input, Facet facet, const IrNode* node) {
 }
 
 void InputGuards::assume_all_inputs(Facet facet, const IrNode* node) {
-  const Graph& root = tracer_.graph_of({kRootGraph, NodeId{0}});
+  const Graph& root = tracer_->graph_of({kRootGraph, NodeId{0}});
   for (const NodeId id : root.order()) {
     const Node& input = root.node(id);
     if (input.op != Opcode::kPlaceholder) continue;
@@ -231,7 +232,7 @@ void InputGuards::assume_all_inputs(Facet facet, const IrNode* node) {
 // A tensor of integers carries no gradient, whatever floats it is made from.  If it is made from other
 // integers, or with the dtype of another tensor, it is one of integers because these are.
 void InputGuards::follow_number(const NodeRef& at, std::vector<NodeRef>& pending, const IrNode* node) {
-  const Graph& graph = tracer_.graph_of(at);
+  const Graph& graph = tracer_->graph_of(at);
   std::vector<NodeRef> others;
   bool has_floats = false;
   for_each_input(graph.node(at.node), [&](NodeId used) {
@@ -251,15 +252,15 @@ void InputGuards::follow_number(const NodeRef& at, std::vector<NodeRef>& pending
 
 // Handles x.size(1) of an input, where no other size of it matters.  Returns false for any other node.
 bool InputGuards::asks_one_size(const NodeRef& at, const IrNode* node) {
-  const Graph& graph = tracer_.graph_of(at);
+  const Graph& graph = tracer_->graph_of(at);
   const auto& made_by = graph.node(at.node);
   if (made_by.target != "aten.size.int" || made_by.args.size() != 2) return false;
   const auto* of = made_by.args[0].get_if<NodeId>();
   const auto* index = made_by.args[1].get_if<std::int64_t>();
   if (of == nullptr || index == nullptr) return false;
   NodeRef input{at.graph, *of};
-  while (tracer_.captured_by(input).valid()) input = tracer_.captured_by(input);
-  const Graph& outer = tracer_.graph_of(input);
+  while (tracer_->captured_by(input).valid()) input = tracer_->captured_by(input);
+  const Graph& outer = tracer_->graph_of(input);
   const auto& tensor = outer.node(input.node);
   const bool is_input =
       input.graph == kRootGraph && tensor.op == Opcode::kPlaceholder && tensor.meta->shape &&
@@ -280,14 +281,14 @@ void InputGuards::assume_inputs_of(const NodeRef& value, Facet facet, const IrNo
     const NodeRef at = pending.back();
     pending.pop_back();
     if (!seen.insert(key_of(at)).second) continue;
-    const Graph& graph = tracer_.graph_of(at);
+    const Graph& graph = tracer_->graph_of(at);
     const auto& made_by = graph.node(at.node);
     for (const NodeId user : made_by.users) {
       if ((facet == Facet::kSizes || facet == Facet::kRank) && changes_shape(graph.node(user)))
         pending.push_back({at.graph, user});
     }
     if (made_by.op == Opcode::kPlaceholder) {
-      const NodeRef outer = tracer_.captured_by(at);
+      const NodeRef outer = tracer_->captured_by(at);
       if (outer.valid()) {
         pending.push_back(outer);
       } else if (at.graph == kRootGraph) {
@@ -324,10 +325,10 @@ void InputGuards::rely_on_tensor(const IrNode* node, std::string_view question, 
   const TensorInfo& info = *known_of(values[0]).tensor();
   const Facet facet = facts_of(question).asks;
   if (facet == Facet::kNothing) return;
-  if (facet == Facet::kGradient && context_.gradient_writes.any) return assume_all_inputs(facet, node);
+  if (facet == Facet::kGradient && state_.gradient_writes.any) return assume_all_inputs(facet, node);
   NodeRef input = tensor.ref;
-  while (tracer_.captured_by(input).valid()) input = tracer_.captured_by(input);
-  const auto& made_by = tracer_.graph_of(input).node(input.node);
+  while (tracer_->captured_by(input).valid()) input = tracer_->captured_by(input);
+  const auto& made_by = tracer_->graph_of(input).node(input.node);
   const auto& shape = made_by.meta->shape;
   const bool is_input = input.graph == kRootGraph && made_by.op == Opcode::kPlaceholder && shape &&
                         std::equal(shape->begin(), shape->end(), info.sizes.begin(), info.sizes.end(),
@@ -356,7 +357,7 @@ void InputGuards::rely_on_parts(const Value& value, std::set<std::string>& symbo
   } else if (value.is_dict()) {
     for (const auto& entry : value.to_dict().entries()) rely_on_parts(entry.value, symbols, node);
   }
-  const Proxy* proxy = recording_.find_recorded(value);
+  const Proxy* proxy = recorder_.find_recorded(value);
   if (proxy == nullptr) return;
   const AbstractValue& known = known_of(value);
   const Facet facet = known.get_if<ScalarType>() != nullptr ? Facet::kDtype
@@ -371,7 +372,7 @@ void InputGuards::rely_on(const IrNode* node, std::string_view question, const V
   if (std::ranges::none_of(node->outputs(), [](const IrValue* output) { return output->has_uses(); })) return;
   std::set<std::string> symbols;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const Proxy* proxy = recording_.find_recorded(values[i]);
+    const Proxy* proxy = recorder_.find_recorded(values[i]);
     if (proxy != nullptr && i == 0 && known_of(values[i]).tensor() != nullptr) {
       rely_on_tensor(node, question, values, *proxy);
       add_symbols(known_of(values[i]), symbols);

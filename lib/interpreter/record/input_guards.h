@@ -45,18 +45,20 @@
 #include "graph/analysis/dimension_places.h"
 #include "interpreter/record/conditions.h"
 #include "opinfo/operator_row.h"
+#include "trace/options/input_spec.h"
 
 namespace fxtrace::interpreter {
 
 class InputGuards {
  public:
-  InputGuards(Context& context, Recording& recording, Conditions& conditions)
-      : context_(context),
-        frames_(context.frames),
-        recording_(recording),
-        tracer_(recording.tracer),
+  // `tracer` is null where nothing is recorded.
+  InputGuards(RunState& state, Recorder& recorder, GraphTracer* tracer, Conditions& conditions)
+      : state_(state),
+        frames_(state.frames),
+        recorder_(recorder),
+        tracer_(tracer),
         conditions_(conditions),
-        named_(named_dimensions(context.options.inputs)) {}
+        named_(named_dimensions(state.run.options.inputs)) {}
 
   // See Recorder::rely_on().
   void rely_on(const IrNode* node, std::string_view question, const Values& values,
@@ -83,10 +85,10 @@ class InputGuards {
   void assume_facet(NodeId input, Facet facet, const IrNode* node);
   void assume_fact(NodeId input, Facet facet, std::int64_t index, const IrNode* node);
 
-  Context& context_;
+  RunState& state_;
   Frames& frames_;
-  Recording& recording_;
-  GraphTracer& tracer_;
+  Recorder& recorder_;
+  GraphTracer* const tracer_;
   Conditions& conditions_;
   std::vector<std::string> named_;  // the names of the dimensions of inputs
   // The values whose inputs are guarded already, by facet.

@@ -5,7 +5,7 @@
 namespace fxtrace::interpreter {
 
 void RecordedStacks::begin() {
-  if (tracer_.rules().has_function_rules()) calls_.emplace(tracer_.rules(), context_.program.modules());
+  if (tracer_.rules().has_function_rules()) calls_.emplace(tracer_.rules(), run_.program.modules());
 }
 
 void RecordedStacks::fold() {
@@ -14,7 +14,7 @@ void RecordedStacks::fold() {
 
 // The nodes of a call that is followed have the stacks of the operations within.
 void RecordedStacks::note(const IrNode* node, std::size_t first) {
-  if (node->kind() != Symbol::kPrimCallMethod) note(first, context_.program.stack(node));
+  if (node->kind() != Symbol::kPrimCallMethod) note(first, run_.program.stack(node));
 }
 
 void RecordedStacks::note_leaf(const IrNode* node, std::size_t first) {
@@ -23,7 +23,7 @@ void RecordedStacks::note_leaf(const IrNode* node, std::size_t first) {
   if (called == nullptr) return;
   int nodes = kMaxNodes;
   note(first, stack_inside(*called, kMaxDepth, nodes));
-  context_.budget.spend(static_cast<std::size_t>(kMaxNodes - std::max(nodes, 0)));
+  run_.budget.spend(static_cast<std::size_t>(kMaxNodes - std::max(nodes, 0)));
 }
 
 void RecordedStacks::note(std::size_t first, const std::vector<StackFrame>& stack) {
@@ -33,7 +33,7 @@ void RecordedStacks::note(std::size_t first, const std::vector<StackFrame>& stac
   if (first == end) return;
   constexpr std::size_t kBytesOfUnit = 16;
   for (const StackFrame& frame : stack)
-    context_.budget.spend(1 + (frame.file.size() + frame.function.size()) / kBytesOfUnit);
+    run_.budget.spend(1 + (frame.file.size() + frame.function.size()) / kBytesOfUnit);
   for (std::size_t i = first; i < end; ++i) {
     const NodeId id{static_cast<std::uint32_t>(i)};
     if (graph.contains(id) && graph.node(id).op != Opcode::kGetAttr) calls_->note(id, stack);
@@ -44,7 +44,7 @@ void RecordedStacks::note(std::size_t first, const std::vector<StackFrame>& stac
 const IrGraph* RecordedStacks::called_method(const IrNode* node) const {
   const auto* type = node->input(0)->type()->as<ClassType>();
   const Function* method = type == nullptr ? nullptr : type->find_method(node->text());
-  return method == nullptr ? nullptr : context_.program.archive().find_graph(*method);
+  return method == nullptr ? nullptr : run_.program.archive().find_graph(*method);
 }
 
 // Returns the stack of the first operation that has one.  Constants and attributes are passed over, as they
@@ -55,7 +55,7 @@ std::vector<StackFrame> RecordedStacks::stack_inside(const IrGraph& graph, int d
     if (node->is(Symbol::kPrimConstant) || node->is(Symbol::kPrimGetAttr)) continue;
     std::vector<StackFrame> stack;
     if (node->kind() != Symbol::kPrimCallMethod) {
-      stack = context_.program.stack(node);
+      stack = run_.program.stack(node);
     } else if (const IrGraph* called = called_method(node)) {
       stack = stack_inside(*called, depth - 1, nodes);
     }

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "interpreter/state/context.h"
+#include "interpreter/state/run.h"
 #include "trace/modules/recorded_calls.h"
 #include "trace/tracer/graph_tracer.h"
 
@@ -13,7 +13,7 @@ namespace fxtrace::interpreter {
 
 class RecordedStacks {
  public:
-  RecordedStacks(Context& context, GraphTracer& tracer) : context_(context), tracer_(tracer) {}
+  RecordedStacks(const Run& run, GraphTracer& tracer) : run_(run), tracer_(tracer) {}
 
   // Begins a graph; stacks are kept only if there are such rules.
   void begin();
@@ -32,7 +32,7 @@ class RecordedStacks {
   const IrGraph* called_method(const IrNode* node) const;
   std::vector<StackFrame> stack_inside(const IrGraph& graph, int depth, int& nodes) const;
 
-  Context& context_;
+  const Run& run_;
   GraphTracer& tracer_;
   std::optional<RecordedCalls> calls_;
 };

@@ -16,7 +16,7 @@
 // 2. undo_to(mark) restores a container if a stretch begins at the mark, or if the container was not changed
 //    between the beginning of the current stretch and the mark.  So whoever wants to undo to a mark by itself
 //    must begin a stretch there, and restore the enclosing stretch when the part is over, as
-//    Context::checkpoint(), back_to() and keep() do.
+//    Recorder::checkpoint(), back_to() and keep() do.
 // 3. remembered_ has the mark of the newest copy of each container.  A copy is made if there is none, or if
 //    the newest is older than the stretch.  When a copy is put back, its entry goes: the next change copies
 //    again.

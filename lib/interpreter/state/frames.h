@@ -14,7 +14,7 @@
 
 namespace fxtrace::interpreter {
 
-struct Attempt;
+struct Checkpoint;
 
 struct Activation {
   std::string function;
@@ -22,7 +22,7 @@ struct Activation {
   // The values that LibTorch's optimizer makes constants, besides those of prim::Constant.
   std::unordered_set<const IrValue*> constants = {};
   // The state before the condition of a loop is computed, by loop.
-  std::unordered_map<const IrNode*, std::shared_ptr<Attempt>> loop_starts = {};
+  std::unordered_map<const IrNode*, std::shared_ptr<Checkpoint>> loop_starts = {};
 };
 
 class Frames {

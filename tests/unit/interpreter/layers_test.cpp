@@ -6,8 +6,7 @@
 #include "catch.h"
 #include "interpreter/code/pure_code.h"
 #include "interpreter/evaluate/evaluator.h"
-#include "interpreter/record/graph_recorder.h"
-#include "interpreter/strategies/basic_strategy.h"
+#include "interpreter/record/recorder.h"
 #include "tests/forms/ir_text.h"
 #include "torchscript/compiler/script_program.h"
 #include "torchscript/operators/operator_table.h"
@@ -35,9 +34,11 @@ struct Fixture {
   TraceOptions options;
   Budget budget{options, 0};
   Findings findings;
-  Context context{program, options, budget, &findings};
-  NoRecorder no_recorder;
-  Fixture() { context.recorder = &no_recorder; }
+  Run run{program, options, budget};
+  RunState state{run};
+  Recorder recorder{state};
+  ShapePropagation propagation{recorder};
+  Evaluator evaluator{propagation};
 };
 
 // x : float32[n,4]
@@ -65,10 +66,6 @@ const IrNode* node_of(const IrGraph& graph, const std::string& kind) {
 
 TEST_CASE("layers: plain values are computed without a graph", "[torchscript]") {
   Fixture with;
-  ShapePropagation propagation(with.context);
-  Evaluator evaluator(with.context, propagation);
-  BasicStrategy strategy(with.context, propagation, evaluator);
-  with.context.strategy = &strategy;
   const auto graph = torchscript::parse_ir(R"(graph(%n : int):
   %two : int = prim::Constant[value=2]()
   %c : bool = aten::gt(%n, %two)
@@ -80,21 +77,17 @@ TEST_CASE("layers: plain values are computed without a graph", "[torchscript]") 
       -> (%two)
   return (%m)
 )");
-  CHECK(evaluator.run_graph(*graph, {Value(3)}, "f").at(0).to_int() == 6);
-  CHECK(evaluator.run_graph(*graph, {Value(1)}, "f").at(0).to_int() == 2);
+  CHECK(with.evaluator.run_graph(*graph, {Value(3)}, "f").at(0).to_int() == 6);
+  CHECK(with.evaluator.run_graph(*graph, {Value(1)}, "f").at(0).to_int() == 2);
   // A value that is not known is refused where nothing is recorded.
-  CHECK_THROWS_AS(evaluator.run_graph(*graph, {make_proxy(NodeRef{}, int_type())}, "f"), TraceFailure);
+  CHECK_THROWS_AS(with.evaluator.run_graph(*graph, {make_proxy(NodeRef{}, int_type())}, "f"), TraceFailure);
 }
 
 TEST_CASE("layers: what is known of a tensor answers without a graph", "[torchscript]") {
   Fixture with;
-  with.context.shapes = true;
-  ShapePropagation propagation(with.context);
-  Evaluator evaluator(with.context, propagation);
-  BasicStrategy strategy(with.context, propagation, evaluator);
-  with.context.strategy = &strategy;
+  with.run.shapes = true;
   const auto graph = torchscript::parse_ir(kSizeOfTensor);
-  CHECK(evaluator.run_graph(*graph, {tensor_proxy()}, "f").at(0).to_int() == 8);
+  CHECK(with.evaluator.run_graph(*graph, {tensor_proxy()}, "f").at(0).to_int() == 8);
 
   const auto relu = torchscript::parse_ir(R"(graph(%x : Tensor):
   %y : Tensor = aten::relu(%x)
@@ -102,10 +95,10 @@ TEST_CASE("layers: what is known of a tensor answers without a graph", "[torchsc
 )");
   const IrNode* node = node_of(*relu, "aten::relu");
   REQUIRE(node != nullptr);
-  const auto results = propagation.infer_results(node, *node->operator_schema(), {tensor_proxy()});
+  const auto results = with.propagation.infer_results(node, *node->operator_schema(), {tensor_proxy()});
   REQUIRE(results.at(0).tensor() != nullptr);
   CHECK(results.at(0).tensor()->sizes == known_of(tensor_proxy()).tensor()->sizes);
-  CHECK(propagation.either(tensor_proxy(), tensor_proxy()) == known_of(tensor_proxy()));
+  CHECK(with.propagation.either(tensor_proxy(), tensor_proxy()) == known_of(tensor_proxy()));
 }
 
 TEST_CASE("layers: what is known of an operator counts where an archive declares it, too", "[torchscript]") {
@@ -125,8 +118,7 @@ TEST_CASE("layers: values are recorded as arguments of nodes", "[torchscript]") 
   const std::vector<FixedInput> fixed;
   FailedModules failed;
   GraphTracer tracer(facts, rules, with.options.limits.nodes, failed, ModuleId{0}, fixed);
-  GraphRecorder recorder(with.context, tracer);
-  with.context.recorder = &recorder;
+  Recorder recorder(with.state, &with.findings, &tracer);
   const Value x = tensor_proxy(tracer.ref(tracer.placeholder("x", {}, {})));
   const Value list = make_list(tensor_type(), {x, Value()});
   const Value sum = recorder.apply("operator.add", {list, Value(1)}, tensor_type(), nullptr);
@@ -140,9 +132,9 @@ TEST_CASE("layers: values are recorded as arguments of nodes", "[torchscript]") 
   CHECK(node.args[1] == Argument(1));
   // An attempt that is rolled back leaves nothing.
   const auto before = tracer.graph().size();
-  const Attempt attempt = recorder.begin_attempt();
+  const Checkpoint before_it = recorder.checkpoint();
   recorder.apply("operator.neg", {sum}, tensor_type(), nullptr);
   CHECK(tracer.graph().size() == before + 1);
-  recorder.undo(attempt);
+  recorder.back_to(before_it);
   CHECK(tracer.graph().size() == before);
 }

@@ -4,31 +4,31 @@
 
 #include "interpreter/evaluate/evaluator.h"
 #include "interpreter/program/packed_tensors.h"
-#include "interpreter/strategies/basic_strategy.h"
 
 namespace fxtrace::interpreter {
 
 class ObjectStates {
  public:
-  ObjectStates(const TorchScriptProgram& program, const TraceOptions& options, Budget& budget);
+  ObjectStates(const TorchScriptProgram& program, const TraceOptions& options, Budget& budget)
+      : run_{program, options, budget} {}
   // Follows object.__setstate__(state).  When it cannot be followed, the attributes stay without values.
   void set(const Ref<ObjectValue>& object, const Value& state);
   // Returns the objects that operators have made of the states so far.
-  const MadeObjects& made() const { return strategy_.made; }
+  const MadeObjects& made() const { return evaluator_.made; }
 
  private:
-  class StateStrategy final : public BasicStrategy {
+  class StateEvaluator final : public Evaluator {
    public:
-    using BasicStrategy::BasicStrategy;
+    using Evaluator::Evaluator;
     void call_operator(const IrNode* node, const FunctionSchema& schema, const Values& values) override;
     MadeObjects made;
   };
 
-  Context context_;
-  ShapePropagation propagation_{context_};
-  Evaluator evaluator_{context_, propagation_};
-  NoRecorder recorder_;
-  StateStrategy strategy_{context_, propagation_, evaluator_};
+  Run run_;
+  RunState state_{run_};
+  Recorder recorder_{state_};
+  ShapePropagation propagation_{recorder_};
+  StateEvaluator evaluator_{propagation_};
 };
 
 }  // namespace fxtrace::interpreter

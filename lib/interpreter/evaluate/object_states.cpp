@@ -1,21 +1,15 @@
-#include "interpreter/strategies/object_states.h"
+#include "interpreter/evaluate/object_states.h"
 
 #include "support/error.h"
 #include "trace/tracer/trace_failure.h"
 
 namespace fxtrace::interpreter {
 
-void ObjectStates::StateStrategy::call_operator(const IrNode* node, const FunctionSchema& schema,
-                                                const Values& values) {
-  BasicStrategy::call_operator(node, schema, values);
+void ObjectStates::StateEvaluator::call_operator(const IrNode* node, const FunctionSchema& schema,
+                                                 const Values& values) {
+  Evaluator::call_operator(node, schema, values);
   if (node->outputs().size() == 1 && is_script_object(*node->output()->type()))
     made.add(frames_.value(node->output()), values);
-}
-
-ObjectStates::ObjectStates(const TorchScriptProgram& program, const TraceOptions& options, Budget& budget)
-    : context_(program, options, budget, nullptr) {
-  context_.recorder = &recorder_;
-  context_.strategy = &strategy_;
 }
 
 void ObjectStates::set(const Ref<ObjectValue>& object, const Value& state) {
@@ -29,7 +23,7 @@ void ObjectStates::set(const Ref<ObjectValue>& object, const Value& state) {
     rethrow_what_is_not_the_models(e);
     // Likewise: the state does not fit the code.
   }
-  context_.changes.commit();
+  state_.changes.commit();
 }
 
 }  // namespace fxtrace::interpreter

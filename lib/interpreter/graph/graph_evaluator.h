@@ -1,4 +1,4 @@
-// The strategy that records a graph: operators and leaves become nodes, and control flow that depends on
+// Records a graph: operators and leaves become nodes, and control flow that depends on
 // inputs becomes control flow of the graph.
 #pragma once
 
@@ -6,19 +6,12 @@
 #include "interpreter/graph/graph_calls.h"
 #include "interpreter/graph/graph_loops.h"
 #include "interpreter/graph/graph_operators.h"
-#include "interpreter/strategies/basic_strategy.h"
 
 namespace fxtrace::interpreter {
 
-class GraphStrategy final : public BasicStrategy {
+class GraphEvaluator final : public Evaluator {
  public:
-  GraphStrategy(Context& context, ShapePropagation& propagation, CodeRunner& code, GraphRecorder& recording)
-      : BasicStrategy(context, propagation, code),
-        recording_(recording),
-        tracer_(recording.tracer),
-        part_(context, propagation, code, recording),
-        abstract_calls_(context, propagation, code, recording),
-        stacks_(context, recording.tracer) {}
+  using Evaluator::Evaluator;
 
   AbstractCalls& abstract_calls() { return abstract_calls_; }
   // Runs the root's method.
@@ -29,7 +22,7 @@ class GraphStrategy final : public BasicStrategy {
     stacks_.fold();
   }
 
-  const IrNode* run(const IrBlock& block, const IrNode* node) override;
+  const IrNode* run_from(const IrBlock& block, const IrNode* node) override;
   void note_write(const Value& value, const IrNode* node) override { assignments_.note_change(value, node); }
   void note_change(const Value& value, const std::string& name, const IrNode* node) override;
   bool make_object(const IrNode* node, const Values& values) override {
@@ -41,21 +34,12 @@ class GraphStrategy final : public BasicStrategy {
   }
   Value attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) override;
   void set_attribute(const AttributePlace& place, const Value& value, const IrNode* node) override;
-  void note_name(const IrValue* name, const IrValue* of) override {
-    recording_.conditions.note_uncomputed_as(name, of);
-  }
-  void assume(const IrNode* node, const Value& condition, bool holds) override {
-    recording_.conditions.assume(node, condition, holds);
-  }
-  void assume_length(const IrNode* node, const Value& list, std::size_t length) override;
   bool join_conditions(const IrNode* node, const Value& condition, bool is_and) override {
     return branches_.join_conditions(node, condition, is_and);
   }
   void branch(const IrNode* node, const Value& condition) override { branches_.branch(node, condition); }
-  std::shared_ptr<Attempt> begin_loop() override;
   void loop(const IrNode* node, const std::string& what, const Value& value,
-            const std::shared_ptr<Attempt>& start) override;
-  void note_no_grad() override { context_.gradient_writes.disabled = true; }
+            const std::optional<Checkpoint>& start) override;
 
  private:
   void materialize(const Value& container, const IrNode* node) override;
@@ -63,19 +47,16 @@ class GraphStrategy final : public BasicStrategy {
                    std::vector<AbstractValue> known) override {
     operators_.record(node, schema, values, std::move(known));
   }
-  bool follows_operators() const override { return true; }
 
-  GraphRecorder& recording_;
-  GraphTracer& tracer_;
-  RecordingPart part_;
-  AbstractCalls abstract_calls_;
-  RecordedStacks stacks_;
-  Assignments assignments_{part_};
-  Subgraphs subgraphs_{part_};
-  GraphBranches branches_{part_, subgraphs_};
-  GraphCalls calls_{part_, abstract_calls_, assignments_, subgraphs_, stacks_};
-  GraphLoops loops_{part_, subgraphs_};
-  GraphOperators operators_{part_};
+  GraphTracer& tracer_ = recorder_.tracer();
+  AbstractCalls abstract_calls_{propagation_};
+  RecordedStacks stacks_{run_, tracer_};
+  Assignments assignments_{*this};
+  Subgraphs subgraphs_{*this};
+  GraphBranches branches_{*this, subgraphs_};
+  GraphCalls calls_{*this, abstract_calls_, assignments_, subgraphs_, stacks_};
+  GraphLoops loops_{*this, subgraphs_};
+  GraphOperators operators_{*this};
 };
 
 }  // namespace fxtrace::interpreter

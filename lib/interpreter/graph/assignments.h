@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "interpreter/record/recording_part.h"
+#include "interpreter/graph/recording_part.h"
 
 namespace fxtrace::interpreter {
 
 class Assignments : RecordingPart {
  public:
-  explicit Assignments(const RecordingPart& around) : RecordingPart(around) {}
+  using RecordingPart::RecordingPart;
 
   // Sets the attribute; throws TraceFailure where a graph cannot express that.
   void set(const AttributePlace& place, const Value& value, const IrNode* node);

@@ -1,4 +1,4 @@
-#include "interpreter/record/assignments.h"
+#include "interpreter/graph/assignments.h"
 
 #include <algorithm>
 
@@ -62,26 +62,26 @@ bool is_tensor_value(const Value& value) {
 }  // namespace
 
 std::string Assignments::target_of(ModuleId module, const std::string& name) const {
-  const std::string& path = context_.program.modules()[module.index].path;
+  const std::string& path = run_.program.modules()[module.index].path;
   return (path.empty() ? "" : path + ".") + part_of_name(name);
 }
 
 bool Assignments::is_open(const ObjectValue& object, std::size_t slot) const {
-  return context_.findings->state_of(context_.root).assigned.contains({&object, slot}) &&
-         !context_.assigned.has(object, slot);
+  return recorder_.findings().state_of(run_.root).assigned.contains({&object, slot}) &&
+         !state_.assigned.has(object, slot);
 }
 
 bool Assignments::is_set_by_leaf(ModuleId module, const ClassType& type, const std::string& name) const {
   for (std::optional<ModuleId> holder = module; holder;
-       holder = context_.program.modules()[holder->index].parent) {
-    if (tracer_.is_leaf(*holder) && context_.program.is_set_inside(*holder, type, name)) return true;
+       holder = run_.program.modules()[holder->index].parent) {
+    if (tracer_.is_leaf(*holder) && run_.program.is_set_inside(*holder, type, name)) return true;
   }
   return false;
 }
 
 void Assignments::open(const Attribute& attribute) {
-  if (!context_.findings->state_of(context_.root).assigned.insert(attribute).second) return;
-  if (context_.assigned.read().contains(attribute)) throw TraceAgain();
+  if (!recorder_.findings().state_of(run_.root).assigned.insert(attribute).second) return;
+  if (state_.assigned.read().contains(attribute)) throw TraceAgain();
 }
 
 void Assignments::set(const AttributePlace& place, const Value& value, const IrNode* node) {
@@ -89,21 +89,20 @@ void Assignments::set(const AttributePlace& place, const Value& value, const IrN
   Value after = value;
   // Assignments to an object that the code makes end with the call, and one of the same value changes
   // nothing.
-  const bool is_new =
-      context_.program.holds(object.get()) &&
-      (context_.assigned.has(*object, slot) || !is_same(before, value) || is_open(*object, slot));
+  const bool is_new = run_.program.holds(object.get()) && (state_.assigned.has(*object, slot) ||
+                                                           !is_same(before, value) || is_open(*object, slot));
   if (is_new) {
-    const auto module = context_.program.find_module(object.get());
+    const auto module = run_.program.find_module(object.get());
     if (!module) frames_.refuse("attribute '" + name + "' of an object that a module holds is set", node);
     const Type& type = *class_of(*object).attributes()[slot].type;
     Entry entry{
         object, slot, target_of(*module, name), *module, frames_.location(node), may_hold_tensor(type)};
     if (entry.is_tensor && is_itself(entry, before, value)) {  // self.state += x
       after = before;
-    } else if (context_.program.object(*module) != object) {
+    } else if (run_.program.object(*module) != object) {
       frames_.refuse("attribute '" + name +
                          "' is set, and the file does not tell whether its module is also " +
-                         context_.program.modules()[module->index].path,
+                         run_.program.modules()[module->index].path,
                      node);
     } else if (entry.is_tensor) {
       after = write(entry, before, value, node);
@@ -112,9 +111,9 @@ void Assignments::set(const AttributePlace& place, const Value& value, const IrN
       if (changed_.contains(entry.target)) refuse_change(entry.target, node);
       open({object.get(), slot});
     }
-    context_.assigned.add(std::move(entry));
+    state_.assigned.add(std::move(entry));
   }
-  store(place, std::move(after), context_.changes);
+  store(place, std::move(after), state_.changes);
 }
 
 void Assignments::check_plain(const Value& value, const Type& type, const std::string& target,
@@ -131,13 +130,13 @@ void Assignments::check_plain(const Value& value, const Type& type, const std::s
 }
 
 bool Assignments::is_itself(const Entry& entry, const Value& before, const Value& value) const {
-  const Proxy* proxy = recording_.find_recorded(value);
+  const Proxy* proxy = recorder_.find_recorded(value);
   if (proxy == nullptr || !before.is_tensor() || proxy->ref.graph != kRootGraph) return value.is(before);
   const Graph& graph = tracer_.graph_of(proxy->ref);
   const Node& node = graph.node(origin(graph, proxy->ref.node));
   if (node.op != Opcode::kGetAttr) return false;
   return *node.target == entry.target ||
-         *node.target == context_.program.first_name(before.to_tensor(), entry.target);
+         *node.target == run_.program.first_name(before.to_tensor(), entry.target);
 }
 
 Value Assignments::write(const Entry& entry, const Value& before, const Value& value, const IrNode* node) {
@@ -150,19 +149,19 @@ Value Assignments::write(const Entry& entry, const Value& before, const Value& v
   const ClassType& type = class_of(*entry.object);
   if (is_set_by_leaf(entry.module, type, type.attributes()[entry.slot].name))
     frames_.refuse("'" + target + "' is set, and the leaf that holds it sets it too", node);
-  const TensorValue* own = context_.program.own_tensor(*entry.object, entry.slot);
+  const TensorValue* own = run_.program.own_tensor(*entry.object, entry.slot);
   if (own == nullptr) frames_.refuse("'" + target + "' is set, and its tensor is not known", node);
   if (own->requires_grad) {
     frames_.refuse(
         "'" + target + "' is set, and is a parameter that requires a gradient, which cannot be written",
         node);
   }
-  if (context_.program.shares_memory(*own)) {
+  if (run_.program.shares_memory(*own)) {
     frames_.refuse("'" + target + "' is set, and shares its memory with another tensor of the model", node);
   }
   check_form(*own, value, target, node);
   const TensorNames::Known known = std::make_shared<AbstractValue>(known_of_value(value));
-  Argument source = recording_.argument(value, node);
+  Argument source = recorder_.argument(value, node);
   Value after = make_proxy(tracer_.ref(*source.get_if<NodeId>()), tensor_type());
   share_known(after, find_proxy(value) != nullptr ? find_proxy(value)->known : known);
   const Meta meta = meta_of(tensor_type(), known_of_value(Value(TensorRef(const_cast<TensorValue*>(own)))));
@@ -172,7 +171,7 @@ Value Assignments::write(const Entry& entry, const Value& before, const Value& v
   const NodeId copy =
       tracer_.call_function("aten.copy_.default", {attribute, std::move(source)}, {}, meta, entry.source);
   tracer_.note_state_write(copy);
-  context_.gradient_writes.any = true;
+  state_.gradient_writes.any = true;
   return after;
 }
 
@@ -187,7 +186,7 @@ void Assignments::check_form(const TensorValue& own, const Value& value, const s
                       given->sparse_dim == wanted->sparse_dim &&
                       given->sizes.size() == wanted->sizes.size() &&
                       std::ranges::equal(given->sizes, wanted->sizes, [&](const SymInt& a, const SymInt& b) {
-                        return context_.dimensions.simplify(a) == b;
+                        return state_.dimensions.simplify(a) == b;
                       });
     if (fits) return;
     frames_.refuse("'" + target + "' is set to a tensor of another form: " +
@@ -196,8 +195,8 @@ void Assignments::check_form(const TensorValue& own, const Value& value, const s
                    node);
   }
   // Without --input shapes are not propagated, though the shapes in the file may suffice to infer this one.
-  if (!context_.shapes) {
-    context_.findings->state_of(context_.root).needs_shapes = true;
+  if (!run_.shapes) {
+    recorder_.findings().state_of(run_.root).needs_shapes = true;
     throw TraceAgain();
   }
   frames_.refuse("'" + target +
@@ -209,31 +208,31 @@ void Assignments::check_form(const TensorValue& own, const Value& value, const s
 // A list or dict of plain values that an attribute holds is changed by nodes of the graph: a get_attr node
 // gives the attribute's own.
 void Assignments::note_change(const Value& container, const IrNode* node) {
-  if (const Proxy* proxy = recording_.find_recorded(container)) {
+  if (const Proxy* proxy = recorder_.find_recorded(container)) {
     const Graph& graph = tracer_.graph_of(proxy->ref);
     const Node& made = graph.node(proxy->ref.node);
     const TypeKind kind = proxy->static_type->kind();
     if (kind == TypeKind::kList || kind == TypeKind::kDict) note_change_of(*proxy, node);
     if (made.op != Opcode::kGetAttr || made.meta->kind() == ValueKind::kTensor) return;
-    for (const Entry& entry : context_.assigned.entries()) {
+    for (const Entry& entry : state_.assigned.entries()) {
       if (entry.target == *made.target) refuse_change(entry.target, node);
     }
     if (changed_.insert(*made.target).second)
-      context_.changes.add([this, target = *made.target] { changed_.erase(target); });
+      state_.changes.add([this, target = *made.target] { changed_.erase(target); });
     return;
   }
-  if (!context_.program.holds(container.identity())) return;
-  const auto holder = context_.program.find_holder(container.identity());
+  if (!run_.program.holds(container.identity())) return;
+  const auto holder = run_.program.find_holder(container.identity());
   if (!holder || !is_plain_type(*class_of(*holder->first).attributes()[holder->second].type))
     frames_.refuse("a list or dict that the model holds is changed in place", node);
-  context_.assigned.note_read(*holder);  // its value in the file was taken
+  state_.assigned.note_read(*holder);  // its value in the file was taken
   open(*holder);
   frames_.refuse("a list or dict that the model holds is changed in place", node);
 }
 
 void Assignments::note_owned(const NodeRef& call, const std::string& path) {
   owned_.emplace_back(call, path);
-  context_.changes.add([this] { owned_.pop_back(); });
+  state_.changes.add([this] { owned_.pop_back(); });
 }
 
 void Assignments::note_change_of(const Proxy& container, const IrNode* node) {
@@ -255,7 +254,7 @@ void Assignments::note_change_of(const Proxy& container, const IrNode* node) {
   if (std::ranges::find(changed_inputs_, whole.node, &ChangedInput::placeholder) != changed_inputs_.end())
     return;
   changed_inputs_.push_back({whole.node, container.static_type->kind() == TypeKind::kDict});
-  context_.changes.add([this] { changed_inputs_.pop_back(); });
+  state_.changes.add([this] { changed_inputs_.pop_back(); });
 }
 
 void Assignments::copy_changed_inputs() {
@@ -279,10 +278,10 @@ void Assignments::refuse_change(const std::string& target, const IrNode* node) c
 }
 
 void Assignments::check_leaf(ModuleId leaf, const IrNode* node) const {
-  for (const Entry& entry : context_.assigned.entries()) {
+  for (const Entry& entry : state_.assigned.entries()) {
     if (entry.is_tensor) continue;
     for (std::optional<ModuleId> holder = entry.module; holder;
-         holder = context_.program.modules()[holder->index].parent) {
+         holder = run_.program.modules()[holder->index].parent) {
       if (*holder == leaf)
         frames_.refuse("a leaf is called after its attribute '" + entry.target + "' was set", node);
     }
@@ -290,7 +289,7 @@ void Assignments::check_leaf(ModuleId leaf, const IrNode* node) const {
 }
 
 bool Assignments::gives(const Value& value, const std::string& target) const {
-  if (const Proxy* proxy = recording_.find_recorded(value)) {
+  if (const Proxy* proxy = recorder_.find_recorded(value)) {
     const Node& made = tracer_.graph_of(proxy->ref).node(proxy->ref.node);
     return made.op == Opcode::kGetAttr && *made.target == target;
   }
@@ -302,8 +301,8 @@ bool Assignments::gives(const Value& value, const std::string& target) const {
 }
 
 void Assignments::finish(const Value& output) {
-  for (const auto& [object, slot] : context_.assigned.read()) {
-    const auto module = context_.program.find_module(object);
+  for (const auto& [object, slot] : state_.assigned.read()) {
+    const auto module = run_.program.find_module(object);
     const auto& attribute = class_of(*object).attributes()[slot];
     const bool is_set =
         module && tracer_.runs_in_leaf(*module) &&
@@ -312,18 +311,18 @@ void Assignments::finish(const Value& output) {
   }
   for (const std::string& target : changed_) {
     const auto holder =
-        std::ranges::find(context_.program.modules(), QualifiedName(target).parent(), &ModuleInfo::path);
-    const ModuleId module{static_cast<std::uint32_t>(holder - context_.program.modules().begin())};
+        std::ranges::find(run_.program.modules(), QualifiedName(target).parent(), &ModuleInfo::path);
+    const ModuleId module{static_cast<std::uint32_t>(holder - run_.program.modules().begin())};
     // In Python the attribute is a copy of the one in the archive's own module.
     if (tracer_.runs_in_leaf(module))
       frames_.refuse("'" + target + "', which a leaf holds too, is changed in place", nullptr);
     if (gives(output, target))
       frames_.refuse("'" + target + "' is returned, and the next call changes it in place", nullptr);
   }
-  for (const Entry& entry : context_.assigned.entries()) {
+  for (const Entry& entry : state_.assigned.entries()) {
     if (entry.is_tensor) continue;
     tracer_.assign(
-        {entry.target, recording_.argument(entry.object->slots.at(entry.slot), nullptr), entry.source});
+        {entry.target, recorder_.argument(entry.object->slots.at(entry.slot), nullptr), entry.source});
   }
 }
 

@@ -1,24 +1,23 @@
 // Abstract interpretation of a call that stays one node (a leaf module, a function that a rule keeps): works
 // out what is known of its result and what it costs, without recording anything.
 //
-// The code of the callee is followed by the same evaluator as that of the graph, with another Strategy
-// (AbstractStrategy) and another Recorder (LeafRecorder), which writes neither nodes nor guards.  Proxies
-// made on the way have no node; they carry what is known of them.  Where nothing decides an `if`, both
-// branches are followed and the join of their results is taken.
+// The code of the callee is followed in the state of the run around it, while the recorder writes neither
+// nodes nor guards (Recorder::Mode).  Proxies made on the way have no node; they carry what is known of them.
+// Where nothing decides an `if`, both branches are followed and the join of their results is taken.
 //
 // Invariants:
 //
-// 1. run() leaves the context as it was: recorder, strategy and cost log are set back, and all changes are
-//    undone (Context::back_to), however the run ends.
+// 1. run() leaves the state as it was: the recorder's mode and the cost log are set back, and all changes are
+//    undone (Recorder::back_to), however the run ends.
 // 2. Some things stay by intent.  What is known of an argument that the callee writes gets less
 //    (ShapePropagation::change_known), gradients that writes may have handed on stay noted
-//    (Context::gradient_writes), and so do the calls of submodules (SeenCalls), which tell of the graphs that
-//    these get themselves.
+//    (RunState::gradient_writes), and so do the calls of submodules (SeenCalls), which tell of the graphs
+//    that these get themselves.
 // 3. Nothing but what is known of the result leaves the run.  Outcome::value goes to
 //    ShapePropagation::note_call() alone, which asks it for aliases.
 // 4. A callee that cannot be followed, or does not fit its arguments, is not an error: nothing is known of
 //    its result then, and it may have written to its arguments.
-// 5. Without shapes (Context::shapes) a callee is run only where it may return None, and only that is taken
+// 5. Without shapes (Run::shapes) a callee is run only where it may return None, and only that is taken
 //    from it.
 //
 // Example, with --leaf L --input x=float32[b,4]:
@@ -36,15 +35,13 @@
 #include <string>
 
 #include "costs/cost_log.h"
-#include "interpreter/strategies/abstract_strategy.h"
+#include "interpreter/evaluate/evaluator.h"
 
 namespace fxtrace::interpreter {
 
-class AbstractCalls : EvaluatorPart {
+class AbstractCalls final : public Evaluator {
  public:
-  // `outer` is the recorder of the graph that the calls belong to.
-  AbstractCalls(Context& context, ShapePropagation& propagation, CodeRunner& code, const Recorder& outer)
-      : EvaluatorPart(context, propagation, code), strategy_(context, propagation, code, outer) {}
+  using Evaluator::Evaluator;
 
   struct Outcome {
     AbstractValue result;
@@ -61,7 +58,17 @@ class AbstractCalls : EvaluatorPart {
   std::optional<Followed> run(Function& function, const Values& arguments, CostLog* costs = nullptr);
 
  private:
-  AbstractStrategy strategy_;
+  // Notes that a callee with these arguments cannot be followed, and may have written to them.
+  void note_unknown_writes(const Values& arguments);
+  const IrNode* run_from(const IrBlock& block, const IrNode* node) override;
+  Value call_module(const MethodCall& call) override;
+  Value attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) override;
+  void set_attribute(const AttributePlace& place, const Value& value, const IrNode* node) override;
+  void branch(const IrNode* node, const Value& condition) override;
+  void materialize(const Value& container, const IrNode* node) override;
+  bool run_both(const IrNode* node);
+
+  std::int64_t nodes_run_ = 0;  // the number of nodes that all runs together have run
 };
 
 }  // namespace fxtrace::interpreter
