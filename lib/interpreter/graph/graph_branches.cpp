@@ -91,21 +91,27 @@ bool GraphBranches::leave_out(const IrNode* node, const Value& condition, bool i
   return true;
 }
 
-Value GraphBranches::combined(const Value& first, const Value& second, const std::string& name,
-                              const IrNode* node, const OnDifference& on_difference) {
-  if (is_same(first, second)) return first;
+GraphBranches::Later GraphBranches::combined(const Value& first, const Value& second, const std::string& name,
+                                             const IrNode* node, const OnDifference& on_difference) {
+  const auto known = [](const Value& value) { return [value] { return value; }; };
+  if (is_same(first, second)) return known(first);
   state_.measure(first, node);
   state_.measure(second, node);
   const bool is_first_missing = first.is_uninitialized();
   if (is_first_missing || second.is_uninitialized()) {
     const Value& there = is_first_missing ? second : first;
-    if (is_plain(there)) return there;
-    const Value missing = Value::uninitialized();
-    return map_leaves(there, [&](const Value& leaf) {
-      return is_plain(leaf)     ? leaf
-             : is_first_missing ? on_difference(missing, leaf)
-                                : on_difference(leaf, missing);
+    if (is_plain(there)) return known(there);
+    std::vector<Later> leaves;
+    const Value form = map_leaves(there, [&](const Value& leaf) {
+      leaves.push_back(is_plain(leaf)     ? known(leaf)
+                       : is_first_missing ? on_difference(first, leaf)
+                                          : on_difference(leaf, second));
+      return leaf;
     });
+    return [form, leaves] {
+      auto next = leaves.begin();
+      return map_leaves(form, [&](const Value&) { return (*next++)(); });
+    };
   }
   const auto refuse = [&] {
     frames_.fail(FailureKind::kDataDependentControlFlow,
@@ -114,14 +120,20 @@ Value GraphBranches::combined(const Value& first, const Value& second, const std
                      " after it: only tensors and numbers can differ",
                  node);
   };
-  auto parts = matching_parts(first, second);
-  if (parts) {
-    Values items;
-    items.reserve(parts->size());
+  if (const auto parts = matching_parts(first, second)) {
+    std::vector<Later> items;
     for (const auto& [one, other] : *parts) items.push_back(combined(one, other, name, node, on_difference));
-    Value result = with_parts(first, std::move(items));
-    if (!result.is_tuple()) subgraphs_.may_be_another(result, {first, second}, node);
-    return result;
+    const auto note = [this, first, second, node](const Value& result) {
+      if (!first.is_tuple()) subgraphs_.may_be_another(result, {first, second}, node);
+    };
+    note(Value());  // neither may be changed from now on
+    return [first, items, note] {
+      Values made;
+      for (const Later& item : items) made.push_back(item());
+      Value result = with_parts(first, std::move(made));
+      note(result);
+      return result;
+    };
   }
   const LeafKind kind = leaf_kind(*dynamic_type(first));
   if (kind == LeafKind::kOther || kind != leaf_kind(*dynamic_type(second))) refuse();
@@ -180,8 +192,29 @@ void GraphBranches::record(const IrNode* node, const Value& condition) {
   };
   std::vector<Difference> differences;
   bool gives_condition = false;
-  const auto is_condition = [&](const Value& first, const Value& second) {
-    return first.is_bool() && second.is_bool();
+  NodeId cond;
+  const auto on_difference = [&](const Value& first, const Value& second) -> Later {
+    if (first.is_bool() && second.is_bool()) {
+      gives_condition = true;
+      return [this, &condition, node, when_true = first.to_bool()] {
+        if (when_true) return condition;
+        return recorder_.apply("operator.not_", {condition}, bool_type(), node);
+      };
+    }
+    Difference made{{first, second}, dynamic_type(first.is_uninitialized() ? second : first), {}};
+    if (run_.shapes) {
+      made.known = first.is_uninitialized()    ? known_of_value(second)
+                   : second.is_uninitialized() ? known_of_value(first)
+                                               : propagation_.either(first, second);
+      forget_contents(made.known);
+    }
+    differences.push_back(std::move(made));
+    return [this, &cond, &differences, node, index = differences.size() - 1] {
+      const auto& [values, type, known] = differences[index];
+      Value either = subgraphs_.carried_result(cond, static_cast<std::int64_t>(index), type, known, node);
+      propagation_.note_choice(either, {values[0], values[1]});
+      return either;
+    };
   };
   // Containers that either branch changes: `before` is the content after the first branch, `after` that after
   // the second.
@@ -193,41 +226,29 @@ void GraphBranches::record(const IrNode* node, const Value& condition) {
         containers, [&](const auto& container) { return container.container.is(change.container); });
     (known == containers.end() ? containers.emplace_back(change) : *known).after = change.after;
   }
-  const auto for_each_result = [&](bool is_final, const auto& on_difference) {
-    for (const ChangedContainer& container : containers) {
-      const Value content = combined(container.before, container.after, container.name, node, on_difference);
-      if (is_final) subgraphs_.change(container.container, content, container.name, node);
+  std::vector<Later> contents, outputs;
+  for (const ChangedContainer& each : containers)
+    contents.push_back(combined(each.before, each.after, each.name, node, on_difference));
+  for (std::size_t i = 0; i < node->outputs().size(); ++i) {
+    const IrValue* output = node->outputs()[i];
+    outputs.push_back(output->has_uses()
+                          ? combined(results[0][i], results[1][i], name_of(output), node, on_difference)
+                          : nullptr);
+  }
+  for (const ChangedContainer& each : containers)  // a joint value that was made of it would be another then
+    subgraphs_.check_choice(each.container, each.name + " is changed", node);
+  const auto set_results = [&] {
+    for (std::size_t i = 0; i < containers.size(); ++i)
+      subgraphs_.change(containers[i].container, contents[i](), containers[i].name, node);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i]) frames_.set(node->outputs()[i], outputs[i]());
     }
-    for (std::size_t i = 0; i < node->outputs().size(); ++i) {
-      const IrValue* output = node->outputs()[i];
-      if (!output->has_uses()) continue;
-      frames_.set(output, combined(results[0][i], results[1][i], name_of(output), node, on_difference));
-    }
-  };
-  for_each_result(false, [&](const Value& first, const Value& second) {
-    if (is_condition(first, second)) {
-      gives_condition = true;
-    } else {
-      differences.push_back({{first, second}, dynamic_type(first.is_uninitialized() ? second : first), {}});
-      if (!run_.shapes) return Value();
-      AbstractValue& known = differences.back().known;
-      known = first.is_uninitialized()    ? known_of_value(second)
-              : second.is_uninitialized() ? known_of_value(first)
-                                          : propagation_.either(first, second);
-      forget_contents(known);
-    }
-    return Value();
-  });
-  const auto condition_as = [&](bool when_true) {
-    if (when_true) return condition;
-    return recorder_.apply("operator.not_", {condition}, bool_type(), node);
   };
   const bool is_empty =
       std::ranges::none_of(bodies, [](const auto& body) { return has_nodes(body->graph()); });
   if (is_empty && differences.empty()) {
     recorder_.back_to(attempt);
-    for_each_result(true, [&](const Value& first, const Value&) { return condition_as(first.to_bool()); });
-    return;
+    return set_results();
   }
 
   for (std::size_t i = 0; i < bodies.size(); ++i) {
@@ -246,19 +267,11 @@ void GraphBranches::record(const IrNode* node, const Value& condition) {
   for (const NodeId operand : operands) given.items.emplace_back(operand);
   std::vector<TypePtr> types;
   for (const Difference& difference : differences) types.push_back(carried_type(difference.type));
-  const NodeId cond = tracer_.call_with_subgraphs(
+  cond = tracer_.call_with_subgraphs(
       "higher_order.cond",
       {asked, Argument::GraphRef{names[0]}, Argument::GraphRef{names[1]}, std::move(given)}, {},
       meta_of(tuple_type(types)), frames_.location(node), "", operands);
-  std::size_t next = 0;
-  for_each_result(true, [&](const Value& first, const Value& second) {
-    if (is_condition(first, second)) return condition_as(first.to_bool());
-    const Difference& difference = differences[next];
-    const auto index = static_cast<std::int64_t>(next++);
-    Value either = subgraphs_.carried_result(cond, index, difference.type, difference.known, node);
-    propagation_.note_choice(either, {first, second});
-    return either;
-  });
+  set_results();
 }
 
 }  // namespace fxtrace::interpreter

@@ -18,7 +18,9 @@ class GraphBranches : RecordingPart {
   bool join_conditions(const IrNode* node, const Value& condition, bool is_and);
 
  private:
-  using OnDifference = std::function<Value(const Value&, const Value&)>;
+  // Makes a value when the node is there that gives its parts.
+  using Later = std::function<Value()>;
+  using OnDifference = std::function<Later(const Value&, const Value&)>;
 
   // Keeps `a and b` or `a or b` as an expression over the inputs instead of computing it; false when that is
   // not possible.
@@ -26,8 +28,8 @@ class GraphBranches : RecordingPart {
   void record(const IrNode* node, const Value& condition);
   // Returns the first argument of the higher_order.cond.
   Argument predicate(const IrNode* node, const Value& condition);
-  // Joins the results of both branches, leaf by leaf; `on_difference` makes the joint value of two leaves.
-  Value combined(const Value& first, const Value& second, const std::string& name, const IrNode* node,
+  // Joins the results of both branches, leaf by leaf; `on_difference` gives the joint value of two leaves.
+  Later combined(const Value& first, const Value& second, const std::string& name, const IrNode* node,
                  const OnDifference& on_difference);
 
   Subgraphs& subgraphs_;

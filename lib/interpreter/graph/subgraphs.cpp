@@ -100,11 +100,15 @@ bool Subgraphs::is_from_around(const Value& container) {
   return body.around->contains(container.identity());
 }
 
-void Subgraphs::check_change(const Value& container, const std::string& what, const IrNode* node) {
+void Subgraphs::check_choice(const Value& container, const std::string& what, const IrNode* node) {
   if (may_be_other_.contains(container.identity())) {
     frames_.fail(FailureKind::kDataDependentControlFlow,
                  what + ", and an `if` or a loop that depends on an input decides which one it is", node);
   }
+}
+
+void Subgraphs::check_change(const Value& container, const std::string& what, const IrNode* node) {
+  check_choice(container, what, node);
   if (is_from_around(container)) {
     frames_.fail(FailureKind::kDataDependentControlFlow,
                  what + " inside an `if` or a loop that depends on an input", node);

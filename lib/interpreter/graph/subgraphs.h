@@ -85,8 +85,10 @@ class Subgraphs : RecordingPart {
                                    const std::vector<NodeId>& operands, const std::function<void()>& run);
   Body& innermost() { return bodies_.back(); }
 
-  // Throws TraceFailure when the container that is changed in place is, or may be, from outside the subgraph.
-  // `what` says so for the message: "a list is changed".
+  // Throws TraceFailure when the container that is changed in place is one of several as control flow has it.
+  // `what` says that it is changed for the message: "a list is changed".
+  void check_choice(const Value& container, const std::string& what, const IrNode* node);
+  // Throws also when the container is from outside the subgraph.
   void check_change(const Value& container, const std::string& what, const IrNode* node);
   // Notes that the container is about to be changed in place.  If it is from outside, its final content
   // becomes a result of the subgraph; else see check_change().
