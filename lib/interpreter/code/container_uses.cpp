@@ -116,14 +116,9 @@ class Search {
         case Symbol::kPrimSetAttr:
           use_.keeps = use_.keeps || has(inputs[1]);
           return;
-        case Symbol::kPrimCallMethod: {
-          const auto* type = inputs[0]->type()->as<ClassType>();
-          return call(type == nullptr ? nullptr : type->find_method(node.text()), node, 0);
-        }
-        case Symbol::kPrimCallFunction: {
-          const auto* type = inputs[0]->type()->as<FunctionType>();
-          return call(type == nullptr ? nullptr : type->function(), node, 1);
-        }
+        case Symbol::kPrimCallMethod:
+        case Symbol::kPrimCallFunction:
+          return call(node);
         default:
           break;
       }
@@ -136,9 +131,11 @@ class Search {
       }
     }
 
-    void call(Function* function, const IrNode& node, std::size_t first) {
+    void call(const IrNode& node) {
+      Function* function = find_called(node);
       std::vector<bool> given;
-      for (std::size_t i = first; i < node.inputs().size(); ++i) given.push_back(has(node.inputs()[i]));
+      for (std::size_t i = node.is(Symbol::kPrimCallFunction) ? 1 : 0; i < node.inputs().size(); ++i)
+        given.push_back(has(node.inputs()[i]));
       const ContainerUse use = function == nullptr ? kAnything : search_.use(*function, given);
       use_.keeps = use_.keeps || use.keeps;
       for (const IrValue* output : node.outputs()) mark_if(use.gives, output);

@@ -64,15 +64,9 @@ class HookSearch {
 
   void look_at(const IrBlock& block) {
     for (const IrNode* node : block.nodes()) {
-      if (const IrValue* module = hooked_module(node)) {
-        hooks_[module->type()->as<ClassType>()].insert(
-            node->input(0)->type()->as<FunctionType>()->function());
-      }
-      if (node->kind() == Symbol::kPrimCallFunction) {
-        if (const auto* type = node->input(0)->type()->as<FunctionType>()) follow(type->function());
-      } else if (node->kind() == Symbol::kPrimCallMethod) {
-        call_method(*node);
-      }
+      if (const IrValue* module = hooked_module(node))
+        hooks_[module->type()->as<ClassType>()].insert(find_called(*node));
+      if (node->kind() == Symbol::kPrimCallFunction || node->kind() == Symbol::kPrimCallMethod) call(*node);
       for (const IrBlock* inner : node->blocks()) look_at(*inner);
       if (node->kind() == Symbol::kPrimFork || node->kind() == Symbol::kPrimAwaitable)
         look_at(*node->subgraph()->block());
@@ -80,9 +74,8 @@ class HookSearch {
   }
 
   // A call through an interface may run the method of any module that has one of that name.
-  void call_method(const IrNode& node) {
-    if (const auto* type = node.input(0)->type()->as<ClassType>())
-      return follow(type->find_method(node.text()));
+  void call(const IrNode& node) {
+    if (node.input(0)->type()->kind() != TypeKind::kInterface) return follow(find_called(node));
     for (const auto& [type, count] : types_) follow(type->find_method(node.text()));
   }
 

@@ -119,15 +119,12 @@ NumberMeaning NumberMeanings::by_use(const IrUse& use) {
         return meaning_of(outer->outputs()[use.offset]);
       }
       return NumberMeaning::kNumber;
-    case Symbol::kPrimCallFunction: {
-      const auto type = user->input(0)->type()->as<FunctionType>();
-      return type && use.offset > 0 ? of_parameter(*type->function(), use.offset - 1)
-                                    : NumberMeaning::kNumber;
-    }
+    case Symbol::kPrimCallFunction:
     case Symbol::kPrimCallMethod: {
-      const auto type = user->input(0)->type()->as<ClassType>();
-      auto* method = type ? type->find_method(user->text()) : nullptr;
-      return method != nullptr ? of_parameter(*method, use.offset) : NumberMeaning::kNumber;
+      Function* called = find_called(*user);
+      const std::size_t first = user->is(Symbol::kPrimCallFunction) ? 1 : 0;
+      return called != nullptr && use.offset >= first ? of_parameter(*called, use.offset - first)
+                                                      : NumberMeaning::kNumber;
     }
     default: {
       const auto* schema = user->operator_schema();

@@ -62,6 +62,14 @@ using torchscript::Value;
 // Returns the class of an object.
 inline const ClassType& class_of(const ObjectValue& object) { return *object.type->as<ClassType>(); }
 
+// Returns the function or method that the node calls; null where the types in the code do not tell it.
+inline Function* find_called(const IrNode& call) {
+  const Type& type = *call.input(0)->type();
+  if (const auto* function = type.as<FunctionType>()) return function->function();
+  const auto* receiver = type.as<ClassType>();
+  return receiver == nullptr ? nullptr : receiver->find_method(call.text());
+}
+
 inline bool are_equal(const Value& a, const Value& b) {
   return torchscript::find_equal(a, b).value_or(false);
 }

@@ -42,8 +42,7 @@ void RecordedStacks::note(std::size_t first, const std::vector<StackFrame>& stac
 
 // Returns the code of the method that the node calls; null where it has none.
 const IrGraph* RecordedStacks::called_method(const IrNode* node) const {
-  const auto* type = node->input(0)->type()->as<ClassType>();
-  const Function* method = type == nullptr ? nullptr : type->find_method(node->text());
+  const Function* method = find_called(*node);
   return method == nullptr ? nullptr : run_.program.archive().find_graph(*method);
 }
 
