@@ -5,9 +5,9 @@
 
 #include "exported/program/exported_program.h"
 #include "fxtrace/operator_libraries.h"
+#include "interpreter/load.h"
 #include "support/error.h"
 #include "support/timer.h"
-#include "torchscript/interpreter/load.h"
 #include "torchscript/language/source.h"
 
 namespace fxtrace {

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "interpreter/program/provided_operators.h"
+#include "interpreter/program/torchscript_archive.h"
 #include "operators/names/operator_reach.h"
 #include "operators/operators.h"
 #include "support/error.h"
@@ -16,8 +18,6 @@
 #include "support/text/printable.h"
 #include "support/text/words.h"
 #include "torchscript/compiler/script_program.h"
-#include "torchscript/interpreter/program/provided_operators.h"
-#include "torchscript/interpreter/program/torchscript_archive.h"
 #include "torchscript/ir/function.h"
 #include "torchscript/ir/ir.h"
 #include "torchscript/language/parser.h"

@@ -54,13 +54,6 @@ void IrNode::drop_use(std::size_t i) {
   uses.pop_back();
 }
 
-void IrNode::replace_input(std::size_t i, IrValue* value) {
-  drop_use(i);
-  inputs_[i] = value;
-  use_slots_[i] = static_cast<std::uint32_t>(value->uses_.size());
-  value->uses_.push_back({this, i});
-}
-
 void IrNode::remove_input(std::size_t i) {
   drop_use(i);
   const auto at = static_cast<std::ptrdiff_t>(i);

@@ -89,7 +89,6 @@ class IrNode {
 
   void add_input(IrValue* value);
   void insert_input(std::size_t i, IrValue* value);
-  void replace_input(std::size_t i, IrValue* value);
   void remove_input(std::size_t i);
   void remove_all_inputs();
   IrValue* add_output(TypePtr type = nullptr);                  // Tensor unless given

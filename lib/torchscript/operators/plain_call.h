@@ -55,7 +55,6 @@ inline const Value& argument(Arguments arguments, std::size_t i) {
 const Value& argument_of(ValueKind kind, Arguments arguments, std::size_t i, const char* why_not);
 std::int64_t int_argument(Arguments arguments, std::size_t i);
 bool bool_argument(Arguments arguments, std::size_t i);
-double float_argument(Arguments arguments, std::size_t i);  // accepts an int
 const std::string& text_argument(Arguments arguments, std::size_t i);
 ListValue& list_argument(Arguments arguments, std::size_t i);
 DictValue& dict_argument(Arguments arguments, std::size_t i);

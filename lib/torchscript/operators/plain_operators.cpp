@@ -32,13 +32,6 @@ bool bool_argument(Arguments arguments, std::size_t i) {
   return argument_of(ValueKind::kBool, arguments, i, "an argument is not a bool").to_bool();
 }
 
-double float_argument(Arguments arguments, std::size_t i) {
-  const Value& value = argument(arguments, i);
-  if (value.is_int()) return static_cast<double>(value.to_int());
-  if (!value.is_double()) not_supported("an argument is not an int or a float");
-  return value.to_double();
-}
-
 const std::string& text_argument(Arguments arguments, std::size_t i) {
   return argument_of(ValueKind::kString, arguments, i, "an argument is not a str").to_string();
 }

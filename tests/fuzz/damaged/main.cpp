@@ -29,13 +29,13 @@
 #include "archive/zip_archive.h"
 #include "exported/program/exported_program.h"
 #include "graph/lint.h"
+#include "interpreter/load.h"
 #include "security/security_scan.h"
 #include "support/error.h"
 #include "support/text/identifier.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/stored_zip.h"
 #include "tests/fuzz/targets.h"
-#include "torchscript/interpreter/load.h"
 #include "trace/search/trace_program.h"
 
 namespace fxtrace::fuzz {

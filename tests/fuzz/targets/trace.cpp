@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "archive/file_kind.h"
+#include "interpreter/load.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/stored_zip.h"
 #include "tests/fuzz/targets.h"
-#include "torchscript/interpreter/load.h"
 
 namespace fxtrace::fuzz {
 namespace {

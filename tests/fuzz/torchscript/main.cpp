@@ -30,12 +30,12 @@
 #include <string_view>
 
 #include "graph/lint.h"
+#include "interpreter/load.h"
 #include "readers/collection_reader.h"
 #include "support/error.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/torchscript/choices.h"
 #include "tests/fuzz/torchscript/code_generator.h"
-#include "torchscript/interpreter/load.h"
 #include "trace/options/input_spec.h"
 #include "trace/search/trace_program.h"
 #include "writers/graphs/json_writer.h"

@@ -81,7 +81,8 @@ TEST_CASE("script ir: changes keep uses right") {
   IrNode* node = graph.insert(graph.create(intern("aten::cat"), {x, x, y, x}));
   node->remove_input(0);
   node->insert_input(1, x);
-  node->replace_input(0, y);
+  node->remove_input(0);
+  node->insert_input(0, y);
   CHECK(node->inputs() == std::vector<IrValue*>{y, x, y, x});
   x->replace_all_uses_with(y);
   CHECK(y->uses().size() == 4);

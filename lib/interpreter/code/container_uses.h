@@ -1,0 +1,23 @@
+// Tells what TorchScript code may do with the lists and dicts that it is given.
+#pragma once
+
+#include <vector>
+
+#include "interpreter/program/names.h"
+#include "interpreter/program/torchscript_archive.h"
+
+namespace fxtrace::interpreter {
+
+// Returns whether the type may be that of a list or dict, or of a value that holds one.
+bool may_hold_container(const Type& type);
+
+struct ContainerUse {
+  bool keeps = false;  // may change one, or keep it beyond the call
+  bool gives = false;  // a result may be one, or hold one
+};
+// Returns what the function, or anything that it calls, may do with the lists and dicts that these of its
+// arguments are or hold, attributes of objects included.  True when that cannot be told.
+ContainerUse container_use(const TorchScriptArchive& archive, Function& function,
+                           const std::vector<bool>& given);
+
+}  // namespace fxtrace::interpreter

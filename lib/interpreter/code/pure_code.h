@@ -1,0 +1,13 @@
+// Tells which TorchScript code is free of side effects.
+#pragma once
+
+#include "interpreter/program/names.h"
+
+namespace fxtrace::interpreter {
+
+// Returns whether the node and everything in its blocks only compute results: nothing is written, called or
+// raised, and nothing is random.
+bool is_pure(const IrNode& node);
+bool is_pure(const IrBlock& block);
+
+}  // namespace fxtrace::interpreter

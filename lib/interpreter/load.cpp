@@ -1,0 +1,44 @@
+#include "interpreter/load.h"
+
+#include <utility>
+
+#include "interpreter/bound_torchscript_program.h"
+#include "interpreter/evaluate/object_states.h"
+#include "interpreter/program/provided_operators.h"
+#include "interpreter/program/torchscript_archive.h"
+#include "interpreter/program/torchscript_program.h"
+
+namespace fxtrace::interpreter {
+namespace {
+
+class LoadedProgram final : public TorchScriptProgram {
+ public:
+  // States are followed symbolically, so that numbers and flags are there and packed parameters are known to
+  // exist.
+  LoadedProgram(std::unique_ptr<TorchScriptArchive> archive, const TraceOptions& options)
+      : TorchScriptProgram(std::move(archive)) {
+    Budget budget(options, file_size());
+    ObjectStates states(*this, options, budget);
+    read_states([&](const auto& object, const Value& state) { states.set(object, state); }, states.made());
+  }
+  std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override {
+    return std::make_unique<BoundTorchScriptProgram>(*this, options);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<const Program> make_program(std::unique_ptr<TorchScriptArchive> archive,
+                                            const TraceOptions& options) {
+  return std::make_unique<const LoadedProgram>(std::move(archive), options);
+}
+
+std::unique_ptr<const Program> load_torchscript(const FileInfo& info, const TraceOptions& options,
+                                                const Listener& listener) {
+  auto archive = std::make_unique<TorchScriptArchive>(info);
+  warn_of(provide_operators(*archive, options), listener);
+  archive->load();
+  return make_program(std::move(archive), options);
+}
+
+}  // namespace fxtrace::interpreter
