@@ -1,6 +1,7 @@
 """Tests fxtrace convert: the programs that it writes load in torch and compute the same as the archives."""
 
 import copy
+import io
 import json
 import math
 import os
@@ -8,6 +9,7 @@ import re
 import zipfile
 from typing import Dict, List, NamedTuple, Optional, Tuple  # noqa: UP035
 
+import archive_edit
 import convert_cases
 import harness
 import pytest
@@ -329,6 +331,42 @@ def test_exported_programs_are_written_anew(program, tmp_path, name, options):
     assert program.run("convert", file, "-o", again).returncode == 0
     if not options:
         assert open(again, "rb").read() == open(file, "rb").read()
+
+
+class Clamped(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        a = torch.cond(x.sum() > 0, lambda x, y: torch.clamp(x, y, x), lambda x, y: torch.clamp(x, y, x) + 1, (x, y))
+        return a, torch.clamp(x, y, x), torch.clamp(y, x, y)
+
+
+def test_a_body_of_several_calls(program, tmp_path):
+    """A body that a cond with a fixed operand has, and calls with other operands, is written for each."""
+    args, buffer, path = (torch.rand(3, 3), torch.rand(3, 3)), io.BytesIO(), tmp_path / "model.pt2"
+    exported = torch.export.export(Clamped(), args)
+    torch.export.save(exported, buffer)
+
+    def edit(name: str, data: bytes) -> bytes:
+        if name != "models/model.json":
+            return data
+        document = json.loads(data)
+        nodes = document["graph_module"]["graph"]["nodes"]
+        (cond,) = [node for node in nodes if node["target"].endswith(".cond")]
+        body, operands = cond["inputs"][1], cond["inputs"][3]
+        operands["arg"] = {"as_optional_tensors": [{"as_tensor": operands["arg"]["as_tensors"][0]}, {"as_none": True}]}
+        for node in nodes:
+            if ".clamp." in node["target"]:
+                inputs = [body, {"arg": {"as_string": "subgraph_0"}, "kind": 1}, *node["inputs"][:2]]
+                node["target"], node["inputs"] = "torch.ops.higher_order.invoke_subgraph", [{**each, "name": ""} for each in inputs]
+                node["outputs"] = [{"as_tensors": [node["outputs"][0]["as_tensor"]]}]
+        return json.dumps(document).encode()
+
+    path.write_bytes(archive_edit.edited(buffer.getvalue(), edit))
+    run = program.run("convert", str(path), "-o", str(tmp_path / "again.pt2"), "--pass", "remove-noops")
+    assert run.returncode == 0, run.stderr.decode()
+    again = torch.export.load(str(tmp_path / "again.pt2"))
+    assert sum("graph" in name for name, _ in again.graph_module.named_children()) == 3  # the two calls have one
+    for one, other in zip(again.module()(*args), exported.module()(*args), strict=True):
+        assert torch.equal(one, other)
 
 
 def test_a_part_is_a_program(program, tmp_path):

@@ -670,7 +670,7 @@ void Body::add_captures(LoweredGraph& body, const std::map<std::size_t, NodeId>&
   }
 }
 
-// Adds the graph of an operation, and returns its name, under which another call may have one already.
+// Adds the graph of an operation, and returns its name, which is another one if an earlier call has the name.
 std::string Body::add_subgraph(std::string name, LoweredGraph body) {
   while (lowered_.module_graph.subgraphs.find_graph(name) != nullptr) name += "_";
   lowered_.module_graph.subgraphs.add({name, std::move(body.module_graph)});
@@ -819,12 +819,18 @@ void Body::keep_with_subgraphs(const LoweredCall& call) {
   const Node& node = call.node;
   if (is_too_deep(node)) return;
   const std::size_t refusals = state_.refusals.size();
-  std::vector<std::pair<std::string, LoweredGraph>> bodies;
-  const auto lower_graph = [&](const Argument& operand) {
+  Graph::NodeSpec spec = spec_of(Opcode::kCallFunction, *node.target, call.args, call.kwargs);
+  std::vector<std::pair<Argument*, LoweredGraph>> bodies;  // with the operands that name them
+  // Calls of one region have one body, which is lowered from the traced graph alone.
+  const bool may_share = *node.target == "higher_order.invoke_subgraph";
+  const auto lower_graph = [&](Argument& operand) {
     const auto* graph = operand.get_if<Argument::GraphRef>();
     const ModuleGraph* source = graph == nullptr ? nullptr : source_.subgraphs.find_graph(graph->name);
-    // Several calls may have one body, which the file then repeats.
-    if (source == nullptr || lowered_.module_graph.subgraphs.find_graph(graph->name) != nullptr) return;
+    if (source == nullptr) return;
+    if (const auto known = invoked_.find(graph->name); may_share && known != invoked_.end()) {
+      operand = Argument::GraphRef{known->second};
+      return;
+    }
     ++state_.depth;
     const Restore depth([&] { --state_.depth; });
     Body body(state_, *source);
@@ -840,18 +846,22 @@ void Body::keep_with_subgraphs(const LoweredCall& call) {
       is_single = result.is<NodeId>();
       tree_of(result, outputs);
     }
-    bodies.emplace_back(graph->name, body.finish(std::move(outputs), is_single));
+    bodies.emplace_back(&operand, body.finish(std::move(outputs), is_single));
   };
-  for (const Argument& operand : call.args) lower_graph(operand);
-  for (const auto& [name, operand] : call.kwargs) lower_graph(operand);
+  for (Argument& operand : spec.args) lower_graph(operand);
+  for (auto& [name, operand] : spec.kwargs) lower_graph(operand);
   if (state_.refusals.size() > refusals) {
     refused_.insert(node.id.index);
     return;
   }
   Meta meta = *node.meta;
   if (!meta.items && !all_known(meta)) return refuse(node, "the shapes of its results are not known");
-  for (auto& [name, body] : bodies) add_subgraph(std::move(name), std::move(body));
-  Graph::NodeSpec spec = spec_of(Opcode::kCallFunction, *node.target, call.args, call.kwargs);
+  for (auto& [operand, body] : bodies) {
+    const std::string& name = operand->get_if<Argument::GraphRef>()->name;
+    std::string own = add_subgraph(name, std::move(body));
+    if (may_share) invoked_.emplace(name, own);
+    *operand = Argument::GraphRef{std::move(own)};
+  }
   NodeId operation;
   if (meta.items) {
     for (Meta& item : *meta.items) {

@@ -205,6 +205,8 @@ class Body {
   std::unordered_map<std::uint32_t, Argument> operands_;  // by node
   // Nodes that are a container which another node gave: list += list.  By node; values are nodes.
   std::unordered_map<std::uint32_t, std::uint32_t> containers_;
+  // Names of lowered bodies that calls share, by the names of the traced ones.
+  std::map<std::string, std::string> invoked_;
   std::unordered_set<std::uint32_t> refused_;            // nodes without an operand, whose users are skipped
   std::unordered_map<std::uint32_t, Argument> numbers_;  // elements of tensors
   std::unordered_set<std::uint32_t> written_;            // tensors that the run may write
