@@ -56,8 +56,8 @@ void for_each_lasting_operand(const Node& operation, const ProgramView& subgraph
 }
 
 bool is_region(const ProgramView& graph, NodeId operation) {
-  return subgraph_runs(target_parts(graph.node(operation))) == SubgraphRuns::kOnce &&
-         graph.count_subgraphs(operation) == 1;
+  return graph.count_subgraphs(operation) == 1 &&
+         subgraph_runs(target_parts(graph.node(operation))) == SubgraphRuns::kOnce;
 }
 
 std::string_view aten_name(const Node& node) {

@@ -43,6 +43,7 @@ void Graph::reserve(std::size_t nodes) {
   nodes_.reserve(nodes);
   links_.reserve(nodes);
   place_of_.reserve(nodes);
+  names_.reserve(nodes);
 }
 
 NodeId Graph::append(NodeSpec spec) { return make(std::move(spec), last_, {}); }

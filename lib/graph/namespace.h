@@ -16,6 +16,11 @@ class Namespace {
   // "_"; keywords and builtins of Python, and names already taken, get a number.
   std::string create(std::string_view candidate);
 
+  void reserve(std::size_t names) {  // makes room for so many
+    used_.reserve(names);
+    log_.reserve(names);
+  }
+
   // roll_back() forgets the names created since mark().
   std::size_t mark() const { return log_.size(); }
   void roll_back(std::size_t mark);

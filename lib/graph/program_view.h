@@ -105,6 +105,7 @@ class ProgramView {
   // Calls f(name, view) for the graphs among the arguments of an operation, in order.
   template <class F>
   void for_each_subgraph(NodeId operation, F&& f) const {
+    if (graph_->subgraphs.empty()) return;
     for_each_of<Argument::GraphRef>(node(operation), [&](const Argument::GraphRef& graph) {
       if (const auto found = find_subgraph(graph.name)) f(graph.name, *found);
     });

@@ -369,11 +369,12 @@ class Reading {
       id = graph_.append(std::move(spec));
     }
     if (graph_.node(id).name != operation.name) table_.operation_names.emplace(id.index, operation.name);
-    table_.at(id) = operation.facts;
+    table_.at(id) = std::move(operation.facts);
     operations_.push_back(id);
-    std::map<std::vector<std::int64_t>, NodeId> lists{{{}, id}};  // by path
+    std::map<std::vector<std::int64_t>, NodeId> lists;  // by path
     for (const auto& [name, path, place, is_token] : operation.outputs) {
       if (path.empty()) continue;
+      if (lists.empty()) lists.emplace(std::vector<std::int64_t>(), id);
       const NodeId value = append_item(
           path, lists, [&](Graph::NodeSpec item) { return define(name, place, std::move(item)); });
       if (is_token) tokens_.insert(value);
