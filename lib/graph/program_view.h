@@ -120,6 +120,14 @@ class ProgramView {
   const ProgramTable* table_;
 };
 
+// A graph with its table.
+struct ExportedGraph {
+  ModuleGraph module_graph;
+  ProgramTable table;
+
+  ProgramView view() const { return {module_graph, table}; }
+};
+
 inline constexpr int kMaxSubgraphs = 100;  // graphs within graphs
 
 }  // namespace fxtrace

@@ -37,12 +37,4 @@ bool is_reserved_target(std::string_view text) {
   return find_operator(parse_target(text)) != nullptr;
 }
 
-Target::Target(std::string text)
-    : text_(std::move(text)), operator_(fxtrace::find_operator(parse_target(text_))) {}
-
-std::string_view Target::aten_name() const& {
-  const TargetParts parts = this->parts();
-  return parts.kind == TargetKind::kOperator && parts.space == "aten" ? parts.name : std::string_view();
-}
-
 }  // namespace fxtrace

@@ -74,7 +74,7 @@ std::vector<ArgumentText> Arguments::arguments(Outline::Index index) const {
   const Outline::Item& item = outline_[index];
   const Node& node = *item.node;
   std::optional<Schema> schema;
-  if (const Operator* op = Target(*node.target).find_operator(); op != nullptr) schema = op->schema();
+  if (const Operator* op = find_operator(target_parts(node)); op != nullptr) schema = op->schema();
   std::vector<ArgumentText> arguments;
   for (std::size_t i = 0; i < node.args.size(); ++i) {
     ArgumentText& argument = arguments.emplace_back();

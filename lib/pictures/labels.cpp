@@ -301,8 +301,7 @@ std::string Labels::weight_details(const ModuleRecord& module) const {
 // Returns the arguments that are not tensors and differ from their defaults.
 std::string Labels::node_details(const Outline::Item& item) const {
   const Node& node = *item.node;
-  const Target target(*node.target);
-  const Operator* op = target.find_operator();
+  const Operator* op = find_operator(target_parts(node));
   std::optional<Schema> schema;
   if (op != nullptr) schema = op->schema();
   std::string text;

@@ -98,20 +98,18 @@ class Roles {
 
   // Returns whether a node is a mode or an assert, which computes nothing.
   static bool does_nothing(const Node& node) {
-    const Target target(*node.target);
-    if (has_trait(target.find_operator(), traits::kAsserts)) return true;
+    if (has_trait(find_operator(target_parts(node)), traits::kAsserts)) return true;
     using namespace function_traits;
     const FunctionTraits python = find_python_function(*node.target).traits;
     return (python & (kOpensRegion | kClosesRegion | kSetsMode | kLogs)) != 0;
   }
 
   bool is_size(const Node& node) const {
-    const Target target(*node.target);
-    const Operator* op = target.find_operator();
+    const TargetParts parts = target_parts(node);
+    const Operator* op = find_operator(parts);
     if (has_trait(op, traits::kGivesSize)) return true;
     if (may_hold_tensor(node.meta)) return false;
     if (has_trait(op, traits::kReadsData)) return takes_constants(node);
-    const TargetParts parts = target.parts();
     if (parts.kind == TargetKind::kHigherOrder || node.model_function) return false;
     if (parts.kind == TargetKind::kOperator && op == nullptr) return false;
     // A node is a query of tensors (x.dtype, len(x), an operator whose result is not a tensor), or
@@ -131,7 +129,7 @@ class Roles {
   // Returns whether the result depends on neither inputs nor parameters nor random numbers.
   bool is_constant(const Node& node) const {
     if (node.target == "aten._shape_as_tensor.default") return true;  // the sizes as a tensor
-    const Operator* op = Target(*node.target).find_operator();
+    const Operator* op = find_operator(target_parts(node));
     const bool is_pure_call =
         op != nullptr ? is_pure(op) && !has_trait(op, traits::kRandom) : node.target == "torch.tensor";
     if (!is_pure_call || !may_hold_tensor(node.meta)) return false;
@@ -150,7 +148,7 @@ class Roles {
   }
 
   bool copies_constant(const Node& node) const {
-    const Operator* op = Target(*node.target).find_operator();
+    const Operator* op = find_operator(target_parts(node));
     const Operator* twin = op != nullptr ? entry_of(*op).twin : nullptr;  // detach_ is treated like detach
     if (twin == nullptr || entry_of(*twin).identity.when != When::kAlways) return false;
     const auto* source = node.args.empty() ? nullptr : node.args[0].get_if<NodeId>();

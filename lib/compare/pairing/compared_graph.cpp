@@ -147,7 +147,7 @@ const SchemaTable::Known* SchemaTable::find_known(const Node& node, bool has_ove
   const std::string name = has_overloads ? "" : operator_name(node);
   const auto [entry, is_new] = known_.try_emplace(*node.target + " " + name);
   if (!is_new) return entry->second ? &*entry->second : nullptr;
-  const Operator* op = Target(*node.target).find_operator();
+  const Operator* op = find_operator(target_parts(node));
   if (op == nullptr) return nullptr;
   Known& known = entry->second.emplace();
   known.schema = op->schema();

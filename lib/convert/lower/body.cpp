@@ -600,9 +600,9 @@ void Body::call_operator(const LoweredCall& call) {
 
 // --- control flow ---
 
-LoweredGraph Body::lower_subgraph(const ModuleGraph& source, const std::vector<Argument>& inputs,
-                                  const std::vector<bool>& fixed, std::size_t carried, bool is_condition,
-                                  Captures& captures, std::map<std::size_t, NodeId>& captured) {
+ExportedGraph Body::lower_subgraph(const ModuleGraph& source, const std::vector<Argument>& inputs,
+                                   const std::vector<bool>& fixed, std::size_t carried, bool is_condition,
+                                   Captures& captures, std::map<std::size_t, NodeId>& captured) {
   ++state_.depth;
   const Restore depth([&] { --state_.depth; });
   Body body(state_, source, is_condition, &captures);
@@ -642,7 +642,7 @@ LoweredGraph Body::lower_subgraph(const ModuleGraph& source, const std::vector<A
 }
 
 // Gives the body an input for each of the captures, which are values of this graph, behind the traced ones.
-void Body::add_captures(LoweredGraph& body, const std::map<std::size_t, NodeId>& captured,
+void Body::add_captures(ExportedGraph& body, const std::map<std::size_t, NodeId>& captured,
                         const std::vector<NodeId>& outside) const {
   Graph& graph = body.module_graph.graph;
   NodeId first = graph.first();  // behind the inputs
@@ -671,7 +671,7 @@ void Body::add_captures(LoweredGraph& body, const std::map<std::size_t, NodeId>&
 }
 
 // Adds the graph of an operation, and returns its name, which is another one if an earlier call has the name.
-std::string Body::add_subgraph(std::string name, LoweredGraph body) {
+std::string Body::add_subgraph(std::string name, ExportedGraph body) {
   while (lowered_.module_graph.subgraphs.find_graph(name) != nullptr) name += "_";
   lowered_.module_graph.subgraphs.add({name, std::move(body.module_graph)});
   lowered_.table.subgraphs.emplace(name, std::move(body.table));
@@ -763,7 +763,7 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
   }
   Captures captures{*this};
   std::vector<std::map<std::size_t, NodeId>> captured(graphs.size());
-  std::vector<LoweredGraph> bodies;
+  std::vector<ExportedGraph> bodies;
   for (std::size_t place = 0; place < graphs.size(); ++place) {
     const std::size_t i = graphs[place];
     const std::string& name = call.args[i].get_if<Argument::GraphRef>()->name;
@@ -820,7 +820,7 @@ void Body::keep_with_subgraphs(const LoweredCall& call) {
   if (is_too_deep(node)) return;
   const std::size_t refusals = state_.refusals.size();
   Graph::NodeSpec spec = spec_of(Opcode::kCallFunction, *node.target, call.args, call.kwargs);
-  std::vector<std::pair<Argument*, LoweredGraph>> bodies;  // with the operands that name them
+  std::vector<std::pair<Argument*, ExportedGraph>> bodies;  // with the operands that name them
   // Calls of one region have one body, which is lowered from the traced graph alone.
   const bool may_share = *node.target == "higher_order.invoke_subgraph";
   const auto lower_graph = [&](Argument& operand) {
@@ -878,7 +878,7 @@ void Body::keep_with_subgraphs(const LoweredCall& call) {
 
 // --- the end ---
 
-LoweredGraph Body::finish(std::vector<Argument> outputs, bool is_single) {
+ExportedGraph Body::finish(std::vector<Argument> outputs, bool is_single) {
   Argument output = is_single ? std::move(outputs.front()) : Argument(Argument::Tuple{std::move(outputs)});
   graph_.append(spec_of(Opcode::kOutput, "output", {std::move(output)}));
   const std::vector<NodeId> operations = view().operations();

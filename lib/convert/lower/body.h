@@ -102,7 +102,7 @@ class Body {
   void leave_out(NodeId node) { refused_.insert(node.index); }
   // Moves out the graph, with these outputs, or a single one that is the output itself, and without unused
   // operations.
-  LoweredGraph finish(std::vector<Argument> outputs, bool is_single = false);
+  ExportedGraph finish(std::vector<Argument> outputs, bool is_single = false);
 
   // --- for rewrites ---
   // Sets the strides of a tensor of the file, which need not be contiguous.
@@ -181,11 +181,11 @@ class Body {
   std::vector<Argument> add_items(const Node& node, NodeId operation);
   void describe(NodeId operation, const Node& node);
   void name_operation(NodeId operation, std::string name);
-  std::string add_subgraph(std::string name, LoweredGraph body);
-  LoweredGraph lower_subgraph(const ModuleGraph& source, const std::vector<Argument>& inputs,
-                              const std::vector<bool>& fixed, std::size_t carried, bool is_condition,
-                              Captures& captures, std::map<std::size_t, NodeId>& captured);
-  void add_captures(LoweredGraph& body, const std::map<std::size_t, NodeId>& captured,
+  std::string add_subgraph(std::string name, ExportedGraph body);
+  ExportedGraph lower_subgraph(const ModuleGraph& source, const std::vector<Argument>& inputs,
+                               const std::vector<bool>& fixed, std::size_t carried, bool is_condition,
+                               Captures& captures, std::map<std::size_t, NodeId>& captured);
+  void add_captures(ExportedGraph& body, const std::map<std::size_t, NodeId>& captured,
                     const std::vector<NodeId>& outside) const;
   const Node* find_item(const Node& node, std::size_t index) const;
   std::string name_of_item(const Node& node, std::size_t index) const;
@@ -199,7 +199,7 @@ class Body {
   bool is_condition_;  // whether the graph computes the condition of a loop
   Captures* captures_;
   std::map<std::size_t, NodeId> captured_;
-  LoweredGraph lowered_;
+  ExportedGraph lowered_;
   Graph& graph_ = lowered_.module_graph.graph;
   Namespace names_;  // of the program, which has none for some nodes, and may use one twice
   std::unordered_map<std::uint32_t, Argument> operands_;  // by node

@@ -36,15 +36,6 @@ NodeId value_of(const Argument& operand);
 // Returns the strides of a contiguous tensor.
 std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape);
 
-// A graph of the program, with what only programs say of it: strides of every tensor, for one.  An input that
-// is fixed has its value as its argument.
-struct LoweredGraph {
-  ModuleGraph module_graph;
-  ProgramTable table;
-
-  ProgramView view() const { return {module_graph, table}; }
-};
-
 // Calls f(NodeId) for the values of a graph in the order in which they were made, which the file keeps.
 template <class F>
 void for_each_made_value(const ProgramView& graph, F&& f) {
@@ -78,7 +69,8 @@ struct WrittenSymbol {
 };
 
 struct WrittenProgram {
-  LoweredGraph graph;
+  // Every tensor has strides.  An input that is fixed has its value as its argument.
+  ExportedGraph graph;
   std::vector<std::string> stacks;          // nn_module_stack, by CallId
   std::vector<std::string> modules = {""};  // paths of all modules, the root first
   GraphSignature signature;                 // of the graph, whose nodes its inputs name

@@ -12,8 +12,8 @@ BoundExportedProgram::BoundExportedProgram(const ExportedProgram& program, const
     : program_(program), options_(by_own_inputs(options, program)), dimensions_(program.dimensions()) {
   dimensions_.narrow(options_, program.graph(), program.signature());
   if (!dimensions_.are_narrowed()) return;
-  narrowed_.emplace(program.graph().module_graph(), program.graph().table());
-  dimensions_.apply(narrowed_->first, narrowed_->second);
+  narrowed_ = ExportedGraph{program.graph().module_graph(), program.graph().table()};
+  dimensions_.apply(*narrowed_);
 }
 
 const CallIndex& BoundExportedProgram::calls() const {

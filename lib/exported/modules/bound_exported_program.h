@@ -29,9 +29,7 @@ class BoundExportedProgram : public BoundProgram {
   const ExportedProgram& program() const { return program_; }
   const TraceOptions& options() const { return options_; }
   const CustomCosts& custom_costs() const { return custom_costs_; }
-  ProgramView graph() const {
-    return narrowed_ ? ProgramView(narrowed_->first, narrowed_->second) : program_.graph();
-  }
+  ProgramView graph() const { return narrowed_ ? narrowed_->view() : program_.graph(); }
   const ProgramDimensions& dimensions() const { return dimensions_; }
   const CallIndex& calls() const;
 
@@ -40,8 +38,7 @@ class BoundExportedProgram : public BoundProgram {
   const TraceOptions options_;  // as by_own_inputs() returns them
   const CustomCosts custom_costs_{options_.custom_costs};
   ProgramDimensions dimensions_;
-  // Absent when the program's own graph is used.
-  std::optional<std::pair<ModuleGraph, ProgramTable>> narrowed_;
+  std::optional<ExportedGraph> narrowed_;     // absent when the program's own graph is used
   mutable std::unique_ptr<CallIndex> calls_;  // made on first use
 };
 

@@ -11,7 +11,7 @@ namespace {
 // A copy of some operations of a graph.
 class Copy {
  public:
-  Copy(const ProgramView& from, CallGraph& to) : from_(from), to_(to) {}
+  Copy(const ProgramView& from, ExportedGraph& to) : from_(from), to_(to) {}
 
   NodeId add_input(NodeId value) { return append(value, spec_of(Opcode::kPlaceholder, {})); }
 
@@ -26,7 +26,7 @@ class Copy {
     });
     from_.for_each_subgraph(operation, [&](const std::string& name, const ProgramView& body) {
       if (to_.table.subgraphs.emplace(name, body.table()).second)
-        to_.graph.subgraphs.add({name, body.module_graph()});
+        to_.module_graph.subgraphs.add({name, body.module_graph()});
     });
     add_node(operation, note);
   }
@@ -35,7 +35,7 @@ class Copy {
     Argument::Tuple outputs;
     for (const NodeId value : values) outputs.items.emplace_back(made_.at(value.index));
     Argument output = outputs.items.size() == 1 ? outputs.items.front() : Argument(std::move(outputs));
-    to_.graph.graph.append(spec_of(Opcode::kOutput, "output", {std::move(output)}));
+    to_.module_graph.graph.append(spec_of(Opcode::kOutput, "output", {std::move(output)}));
   }
 
  private:
@@ -43,7 +43,7 @@ class Copy {
     const Node& node = from_.node(of);
     spec.meta = node.meta;
     spec.name_hint = node.name;
-    const NodeId made = to_.graph.graph.append(std::move(spec));
+    const NodeId made = to_.module_graph.graph.append(std::move(spec));
     made_.emplace(of.index, made);
     to_.table.value_names.emplace(made.index, from_.value_name(of));
     to_.table.operation_names.emplace(made.index, from_.operation_name(of));
@@ -69,7 +69,7 @@ class Copy {
   }
 
   const ProgramView from_;
-  CallGraph& to_;
+  ExportedGraph& to_;
   std::unordered_map<std::uint32_t, NodeId> made_;  // by the node that it is a copy of
 };
 
@@ -127,7 +127,7 @@ CallGraph CallIndex::cut_out(CallId call, const std::function<bool(NodeId)>& is_
   const Boundary boundary = source.sizes.settle(
       operations, [&](const auto& inside) { return boundary_of(source.graph, inside, source.uses, own); },
       [&](NodeId operation) { return hierarchy_.is_run_by_caller_of(source.graph.facts(operation), call); });
-  Copy copy(source.graph, result);
+  Copy copy(source.graph, result.graph);
   const auto note = [&](NodeId value, NodeId made) {
     result.origin.resize(std::max<std::size_t>(result.origin.size(), made.index + std::size_t{1}));
     if (in_program) result.origin[made.index] = source.origin[value.index];

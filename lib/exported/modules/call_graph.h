@@ -14,8 +14,7 @@
 namespace fxtrace {
 
 struct CallGraph {
-  ModuleGraph graph;  // its inputs enter the call, its outputs leave it
-  ProgramTable table;
+  ExportedGraph graph;  // its inputs enter the call, its outputs leave it
   // By value of `graph`: the value of the program's graph that it is, or that it is a changed version of;
   // invalid when the call runs in an operator's subgraph.
   std::vector<NodeId> origin;

@@ -118,7 +118,7 @@ class ModuleGraphBuilder {
     base_ = *call;
     const auto is_own = [&](NodeId origin) { return program_.find_lifted(origin) != nullptr; };
     const CallGraph cut = bound_.calls().cut_out(base_, is_own);
-    const ProgramView graph(cut.graph, cut.table);
+    const ProgramView graph = cut.graph.view();
     Environment env(graph, graph, bound_.custom_costs());
     for (std::uint32_t i = 0; i < cut.origin.size(); ++i) {
       const auto* lifted = cut.origin[i].valid() ? program_.find_lifted(cut.origin[i]) : nullptr;

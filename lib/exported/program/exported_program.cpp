@@ -152,7 +152,7 @@ ExportedProgram::ExportedProgram(const FileInfo& info, const std::optional<std::
     for (const JsonValue entry : module_calls->items()) hierarchy_.declare(entry.at("fqn").string());
   }
   const JsonValue signature = module.at("signature");
-  std::tie(graph_, table_) = read_graph(document_, module.at("graph"), hierarchy_, token_names(signature));
+  graph_ = read_graph(document_, module.at("graph"), hierarchy_, token_names(signature));
   inputs_ = graph().inputs();
   read_signature(signature);
   if (const auto named_tuples = module.find("treespec_namedtuple_fields")) {

@@ -53,7 +53,7 @@ class ExportedProgram : public Program {
   std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override;
 
   // --- for BoundExportedProgram and module_graph.h ---
-  ProgramView graph() const { return {graph_, table_}; }
+  ProgramView graph() const { return graph_.view(); }
   const std::vector<NodeId>& inputs() const { return inputs_; }  // of graph(), parallel to signature().inputs
   const Hierarchy& hierarchy() const { return hierarchy_; }
   const ExportedArchive& archive() const { return archive_; }
@@ -86,8 +86,7 @@ class ExportedProgram : public Program {
   std::string model_;
   std::shared_ptr<const JsonDocument> document_;
   Hierarchy hierarchy_;
-  ModuleGraph graph_;
-  ProgramTable table_;
+  ExportedGraph graph_;
   std::vector<NodeId> inputs_;
   std::string version_, producer_;
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -105,7 +104,7 @@ class Reading {
       : document_(document), hierarchy_(hierarchy), depth_(depth) {}
 
   // `tokens`: the names of inputs that are tokens.  In subgraphs, tokens are recognized by their use.
-  std::pair<ModuleGraph, ProgramTable> run(const JsonValue& graph, const TokenNames& tokens) {
+  ExportedGraph run(const JsonValue& graph, const TokenNames& tokens) {
     reserve(graph);
     for (const JsonValue input : graph.at("inputs").items()) read_input(input, tokens);
     for (const JsonValue node : graph.at("nodes").items()) read_node(node);
@@ -113,7 +112,7 @@ class Reading {
     place_regions();
     read_metas(graph);
     if (!tokens_.empty()) drop_tokens(graph);
-    return {std::move(module_graph_), std::move(table_)};
+    return std::move(read_);
   }
 
  private:
@@ -145,7 +144,7 @@ class Reading {
     by_name_.reserve(values);
   }
 
-  ProgramView view() const { return {module_graph_, table_}; }
+  ProgramView view() const { return read_.view(); }
 
   // Appends a node that is the value with this name.
   NodeId define(std::string_view name, const JsonValue& place, Graph::NodeSpec spec) {
@@ -303,9 +302,8 @@ class Reading {
       value.fail("subgraphs of operators are nested more than " + std::to_string(kMaxSubgraphs) + " deep");
     }
     Reading reading(document_, hierarchy_, depth_ + 1);
-    Subgraph subgraph{std::string(value.at("name").string()), {}};
-    ProgramTable table;
-    std::tie(subgraph.graph, table) = reading.run(value.at("graph"), {});
+    ExportedGraph body = reading.run(value.at("graph"), {});
+    Subgraph subgraph{std::string(value.at("name").string()), std::move(body.module_graph)};
     if (!reading.tokens_.empty()) {
       if (operation.target != "higher_order.invoke_subgraph")
         value.fail("the subgraph expects an effect token, but " + quoted(operation.target) + " passes none");
@@ -314,13 +312,13 @@ class Reading {
     operation.has_subgraph = true;
     Argument argument = Argument::GraphRef{subgraph.name};
     // Several operators may use one subgraph, which the program then repeats.
-    if (const ModuleGraph* known = module_graph_.subgraphs.find_graph(subgraph.name)) {
+    if (const ModuleGraph* known = read_.module_graph.subgraphs.find_graph(subgraph.name)) {
       if (known->graph.size() != subgraph.graph.graph.size())
         throw input_error("two different subgraphs are named '" + subgraph.name + "'");
       return argument;
     }
-    table_.subgraphs.emplace(subgraph.name, std::move(table));
-    module_graph_.subgraphs.add(std::move(subgraph));
+    table_.subgraphs.emplace(subgraph.name, std::move(body.table));
+    read_.module_graph.subgraphs.add(std::move(subgraph));
     return argument;
   }
 
@@ -498,7 +496,7 @@ class Reading {
   // no stack of its own, and in strict mode it has the root's.  A region is in a call that continues before
   // or behind it.
   void place_regions() {
-    if (module_graph_.subgraphs.empty()) return;
+    if (read_.module_graph.subgraphs.empty()) return;
     for (std::size_t i = 0; i < operations_.size(); ++i) {
       ProgramNode& facts = table_.at(operations_[i]);
       if (view().count_subgraphs(operations_[i]) == 0 ||
@@ -627,9 +625,9 @@ class Reading {
   const std::shared_ptr<const JsonDocument>& document_;
   Hierarchy& hierarchy_;
   int depth_;  // the number of subgraphs around this graph
-  ModuleGraph module_graph_;
-  Graph& graph_ = module_graph_.graph;
-  ProgramTable table_;
+  ExportedGraph read_;
+  Graph& graph_ = read_.module_graph.graph;
+  ProgramTable& table_ = read_.table;
   std::vector<NodeId> operations_;
   Shared<Meta> last_meta_;
   std::unordered_map<std::string_view, NodeId> by_name_;
@@ -699,9 +697,8 @@ Argument read_constant(const JsonValue& argument) {
   argument.fail("unknown kind of argument " + quoted(kind) + "; the file may come from a newer PyTorch");
 }
 
-std::pair<ModuleGraph, ProgramTable> read_graph(const std::shared_ptr<const JsonDocument>& document,
-                                                const JsonValue& graph, Hierarchy& hierarchy,
-                                                const TokenNames& tokens) {
+ExportedGraph read_graph(const std::shared_ptr<const JsonDocument>& document, const JsonValue& graph,
+                         Hierarchy& hierarchy, const TokenNames& tokens) {
   return Reading(document, hierarchy).run(graph, tokens);
 }
 

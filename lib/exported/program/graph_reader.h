@@ -22,9 +22,8 @@ using TokenNames = std::unordered_set<std::string_view>;
 // Reads a graph and adds its module calls to `hierarchy`.  `tokens`: the names of inputs that only order
 // effects; the result has neither these inputs nor the outputs that they become.  `document`: the document of
 // `graph`, of which the result owns a share.  Throws Error(kInput).
-std::pair<ModuleGraph, ProgramTable> read_graph(const std::shared_ptr<const JsonDocument>& document,
-                                                const JsonValue& graph, Hierarchy& hierarchy,
-                                                const TokenNames& tokens);
+ExportedGraph read_graph(const std::shared_ptr<const JsonDocument>& document, const JsonValue& graph,
+                         Hierarchy& hierarchy, const TokenNames& tokens);
 
 // Reads an argument that refers to no value: a number, a string, None, ...  Throws Error(kInput) for others.
 Argument read_constant(const JsonValue& argument);

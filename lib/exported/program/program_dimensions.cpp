@@ -299,9 +299,9 @@ std::vector<Expression> ProgramDimensions::guards(const InputSizes& inputs) cons
 
 // --- the graph ---
 
-void ProgramDimensions::apply(ModuleGraph& graph, ProgramTable& table) {
+void ProgramDimensions::apply(ExportedGraph& graph) {
   if (!are_narrowed()) return;
-  check_asserts({graph, table});
+  check_asserts(graph.view());
   const auto apply_to_graph = [this](ModuleGraph& each, ProgramTable& facts, const auto& self) -> void {
     for (const NodeId id : each.graph.order()) {
       const Meta& before = *each.graph.node(id).meta;
@@ -315,7 +315,7 @@ void ProgramDimensions::apply(ModuleGraph& graph, ProgramTable& table) {
       facts.at(id).holds = holds(each.graph.node(id), each.graph);
     for (Subgraph& subgraph : each.subgraphs) self(subgraph.graph, facts.subgraphs.at(subgraph.name), self);
   };
-  apply_to_graph(graph, table, apply_to_graph);
+  apply_to_graph(graph.module_graph, graph.table, apply_to_graph);
 }
 
 // Throws for an assert that cannot hold.  Asserts in subgraphs are skipped, as a subgraph need not run.

@@ -40,7 +40,7 @@ class ProgramDimensions {
   // Applies the narrowed ranges to the graph and the subgraphs of its operators: simplifies sizes and
   // integers, sets ProgramTable::fixed for values with one possibility left, and ProgramNode::holds for
   // asserts that always hold.  Throws Error(kUsage) when an assert can no longer hold.
-  void apply(ModuleGraph& graph, ProgramTable& table);
+  void apply(ExportedGraph& graph);
 
   // Returns the remaining ranges as guards: 2 <= s77 <= 64, or 4 <= x.size(0) <= 128 where s77*2 is the only
   // size with this dimension.

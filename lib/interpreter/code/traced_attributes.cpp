@@ -19,17 +19,12 @@ namespace {
 
 constexpr std::size_t kMaxNodesOfLayers = 1'000'000;  // nodes of code that are looked at in all
 
-struct CodeGraph {
-  ModuleGraph graph;
-  ProgramTable table;
-};
-
 // Reads the code of one method as a graph of operations.  Numbers, lists of numbers and texts of the code are
 // arguments, and tensors of the module are values with their shapes; other values are unknown.
 class CodeReader {
  public:
-  CodeReader(const TorchScriptProgram& program, std::size_t& nodes, CodeGraph& to)
-      : program_(program), nodes_(nodes), graph_(to.graph.graph), table_(to.table) {}
+  CodeReader(const TorchScriptProgram& program, std::size_t& nodes, ExportedGraph& to)
+      : program_(program), nodes_(nodes), graph_(to.module_graph.graph), table_(to.table) {}
 
   void run(const IrGraph& graph, const Ref<ObjectValue>& self) {
     if (!graph.inputs().empty()) values_[graph.inputs()[0]] = Value(self);
@@ -145,7 +140,7 @@ bool has_attributes(const ModuleInfo& module) {
 std::vector<ModuleAttributes> traced_attributes(const TorchScriptProgram& program) {
   const std::vector<ModuleInfo>& modules = program.modules();
   std::vector<std::vector<LeafSite>> sites(modules.size());
-  std::vector<std::unique_ptr<CodeGraph>> graphs;
+  std::vector<std::unique_ptr<ExportedGraph>> graphs;
   std::size_t nodes = 0;
   for (std::uint32_t i = 0; i < modules.size() && nodes <= kMaxNodesOfLayers; ++i) {
     const ModuleInfo& module = modules[i];
@@ -156,9 +151,9 @@ std::vector<ModuleAttributes> traced_attributes(const TorchScriptProgram& progra
       if (!is_forward(name) && !is_traced_call(class_of(*self), name)) continue;
       const IrGraph* graph = program.archive().find_graph(*method);
       if (graph == nullptr) continue;
-      CodeGraph& read = *graphs.emplace_back(std::make_unique<CodeGraph>());
+      ExportedGraph& read = *graphs.emplace_back(std::make_unique<ExportedGraph>());
       CodeReader(program, nodes, read).run(*graph, self);
-      const ProgramView view(read.graph, read.table);
+      const ProgramView view = read.view();
       for (const NodeId operation : view.operations()) sites[i].push_back({view, operation});
     }
   }

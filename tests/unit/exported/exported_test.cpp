@@ -279,28 +279,24 @@ TEST_CASE("hierarchy: names that strict mode never calls", "[exported]") {
 
 namespace {
 
-// A graph of a program with its table.
-struct ProgramMaker {
-  ModuleGraph graph;
-  ProgramTable table;
-
-  ProgramView view() const { return {graph, table}; }
+struct ProgramMaker : ExportedGraph {
+  Graph& graph() { return module_graph.graph; }
   NodeId input(const std::string& name, Meta meta) {
     Graph::NodeSpec spec = spec_of(Opcode::kPlaceholder, {});
     spec.name_hint = name;
     spec.meta = std::move(meta);
-    return graph.graph.append(std::move(spec));
+    return graph().append(std::move(spec));
   }
   NodeId operation(const char* target, std::vector<Argument> args, Meta meta = {}, const char* name = "") {
     Graph::NodeSpec spec = spec_of(Opcode::kCallFunction, target, std::move(args));
     spec.name_hint = name;
     spec.meta = std::move(meta);
-    const NodeId made = graph.graph.append(std::move(spec));
+    const NodeId made = graph().append(std::move(spec));
     table.at(made).op = find_operator(parse_target(target));
     return made;
   }
   void output(std::vector<Argument> outputs) {
-    graph.graph.append(spec_of(Opcode::kOutput, "output", {Argument::Tuple{std::move(outputs)}}));
+    graph().append(spec_of(Opcode::kOutput, "output", {Argument::Tuple{std::move(outputs)}}));
   }
 };
 
@@ -414,7 +410,7 @@ ProgramMaker sized_program() {
   program.operation("aten.sym_constrain_range_for_size.default", {NodeId{2}});  // 10
   ProgramMaker body;
   body.input("size", meta_of("int", "s0*s1"));
-  program.graph.subgraphs.add({"true_graph_0", std::move(body.graph)});
+  program.module_graph.subgraphs.add({"true_graph_0", std::move(body.module_graph)});
   program.table.subgraphs["true_graph_0"] = std::move(body.table);
   program.operation("higher_order.cond", {Argument::GraphRef{"true_graph_0"}});
   return program;
@@ -441,7 +437,7 @@ struct Narrowed {
     ProgramDimensions dimensions(constraints, program.view());
     try {
       dimensions.narrow(options, program.view(), signature);
-      dimensions.apply(program.graph, program.table);
+      dimensions.apply(program);
     } catch (const Error& failed) {
       CHECK(failed.kind() == ErrorKind::kUsage);
       error = failed.what();
@@ -561,7 +557,7 @@ class ModelOfLeaves {
     stacks_.push_back("L__self__,,pkg.Net;" + path + "," + path + "," + type);
     args.insert(args.begin(), kTensor);
     const NodeId operation = program_.operation(target, {});
-    program_.graph.graph.set_args(operation, std::move(args), std::move(kwargs));
+    program_.graph().set_args(operation, std::move(args), std::move(kwargs));
     program_.table.at(operation).call = *hierarchy_.call_of(stacks_.back());
     program_.table.at(operation).has_stack = true;
   }
