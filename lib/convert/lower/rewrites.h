@@ -2,26 +2,18 @@
 // TorchScript has.
 #pragma once
 
-#include <optional>
-#include <string_view>
 #include <type_traits>
 
-#include "convert/lower/body.h"
+#include "convert/lower/rewrite_table.h"
 
 namespace fxtrace {
 
-// A rewrite: returns the operand that stands for the result of the call.  Returns nothing if a program cannot
-// express the call; then it was refused, or lower() refuses it.
-using Rewrite = std::optional<Argument> (*)(const LoweredCall& call, Body& body);
-
-// Returns the rewrite for a target such as "builtins.getattr"; null if the call stays as it is.
-Rewrite find_rewrite(std::string_view target);
+// Returns the rewrites of Python functions and of operators that only TorchScript has.
+const RewriteTable& plain_rewrites();
 
 // --- calls on lists, tuples and dicts (container_calls.cpp) ---
 // A program has no containers: each is an Argument whose items are known, so what reads or changes one leaves
 // no operation.
-
-using Result = std::optional<Argument>;
 
 Result item_of_container(const LoweredCall& call, Body& body);  // operator.getitem
 Result extended(const LoweredCall& call, Body& body);           // operator.iadd, which gives the list itself
