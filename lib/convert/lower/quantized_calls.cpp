@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "convert/lower/rewrite_table.h"
+#include "convert/lower/rewrites.h"
 #include "shapes/scalar_type.h"
 
 namespace fxtrace {
@@ -196,9 +196,8 @@ Result quantize_by_data(const LoweredCall& call, Body& body) {
   return quantized(call, body, tensor, chosen(call, body, tensor, *reduced.get_if<bool>()));
 }
 
-// Quantizes and dequantizes, with a scale chosen at run time.
-Argument rounded_by_data(const LoweredCall& call, Body& body, const Argument& tensor, bool reduced) {
-  Quantization quantization = chosen(call, body, tensor, reduced);
+// Quantizes and dequantizes.
+Argument rounded(const LoweredCall& call, Body& body, const Argument& tensor, Quantization quantization) {
   const Argument integers =
       body.emit(call.node, decomposed("quantize_per_tensor.tensor"), with_quantization(tensor, quantization),
                 {}, in_dtype(body.meta_of(tensor), ScalarType::kUint8));
@@ -524,14 +523,18 @@ Result recurrent(const LoweredCall& call, Body& body) {
 // --- the table ---
 
 // Makes the calls of the texts below.  dq() and weight() dequantize; quantized() has the scale and the zero
-// point that are given, or those of the input.
+// point that are given, or those of the input; rounded() has a scale that is chosen at run time.
 Result make_call(const LoweredCall& call, Body& body, const std::string& target, Operands args, Kwargs kwargs,
                  bool is_last) {
   const bool is_reduced = args.size() > 1 && args[1] == Argument(true);
   if (target == "dq") return dequantized(call, body, args[0]);
   if (target == "relu") return with_relu(call, body, args[0]);
   if (target == "clamped") return clamped(call, body, std::move(args));
-  if (target == "rounded") return rounded_by_data(call, body, args[0], is_reduced);
+  if (target == "rounded") return rounded(call, body, args[0], chosen(call, body, args[0], is_reduced));
+  if (target == "rounded_as") {
+    const std::vector<Argument> like = body.view().node(*args[1].get_if<NodeId>()).args;
+    return rounded(call, body, args[0], {"quint8", like[1], like[2]});
+  }
   if (target == "convolution") return convolution_of(call, body, args[0], args[1]);
   if (target == "table") return table_of(call, body, args[0]);
   if (target == "weight" || target == "bias") {
@@ -628,9 +631,10 @@ constexpr RewriteRow kRows[] = {
      "quantized(convolution(x, w), scale, zero)"},
     {"quantized: conv2d_add conv2d_add_relu(x, y, w, scale, zero)",
      "quantized(aten.add.Tensor(convolution(x, w), dq(y)), scale, zero)"},
+    // As LibTorch, which quantizes the result as the input.
     {"quantized: conv1d_dynamic conv2d_dynamic conv3d_dynamic conv_transpose1d_dynamic "
      "conv_transpose2d_dynamic conv_transpose3d_dynamic(x, w, reduced)",
-     "convolution(rounded(x, reduced), w)"},
+     "y = rounded(x, reduced); rounded_as(convolution(y, w), y)"},
     {"quantized: linear_prepack linear_prepack_fp16(w, b)", "(w, b)"},
     {"quantized: conv1d_prepack conv2d_prepack conv3d_prepack conv_prepack"
      "(w, b, stride, padding, dilation, groups)",
@@ -638,7 +642,7 @@ constexpr RewriteRow kRows[] = {
     {"quantized: conv_transpose1d_prepack conv_transpose2d_prepack conv_transpose3d_prepack"
      "(w, b, stride, padding, output_padding, dilation, groups)",
      "(w, b, stride, padding, output_padding, dilation, groups, True)"},
-    {"quantized.embedding_byte(w, indices, pruned=False)", "aten.embedding(table(w), indices)"},
+    {"quantized.embedding_byte(w, indices, pruned_weights=False)", "aten.embedding(table(w), indices)"},
     {"quantized: embedding_bag_byte embedding_bag_4bit", embedding_bag},
     {"aten: quantized_lstm.input quantized_lstm.data quantized_gru.input quantized_gru.data", recurrent},
     {"quantized.quantized_lstm_cell_dynamic(x, h, w, v, b, c)",
