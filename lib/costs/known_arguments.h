@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <forward_list>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "costs/cost_log.h"
 #include "costs/custom_costs.h"
 #include "graph/node.h"
+#include "opinfo/infer.h"
 
 namespace fxtrace {
 
@@ -86,6 +88,18 @@ class KnownArguments final : public CallArguments {
   const ValueOf& value_of_;
   mutable std::forward_list<std::pair<std::size_t, AbstractValue>> own_;  // converted literals
 };
+
+// Returns what the operator's shape rule tells of the results.  meta_of(reference) returns a const Meta&.
+template <class Call, class MetaOf>
+Results inferred_results(const OperatorEntry& op, const Call& call, const MetaOf& meta_of) {
+  std::deque<AbstractValue> values;
+  const auto value_of = [&](NodeId id) -> const AbstractValue& {
+    return values.emplace_back(known_value(meta_of(id)));
+  };
+  const KnownArguments args(op, call, value_of);
+  ShapeEnv dimensions;
+  return infer_shapes(RuleArguments(op, args, dimensions)).results;
+}
 
 // Returns the cost of the call by the user's rule. known_of(argument) returns the value of an argument; `op`
 // is null for an unknown operator.

@@ -139,6 +139,7 @@ MODELS = {
     "residual": (lambda: static(Residual(), X, fused=FUSED), (X,), 1),
     "convolutions": (lambda: static(Convolutions(), LINE), (LINE,), 1),
     "dynamic": (lambda: dynamic(Perceptron(), nn.Linear), (WORDS[0],), 1e-5),
+    "dynamic convolution": (lambda: torch.ao.nn.quantized.dynamic.Conv2d(3, 8, 3).eval(), (X,), 0.05),
     "halves": (lambda: dynamic(Perceptron(), nn.Linear, dtype=torch.float16), (WORDS[0],), 1e-5),
     "lstm": (lambda: files.dynamic(torch.qint8), (WORDS,), 0.05),
     "lstm_halves": (lambda: files.dynamic(torch.float16), (WORDS,), 1e-5),

@@ -1,6 +1,7 @@
 #include "compare/pairing/common_form.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -22,10 +23,10 @@
 #include "graph/analysis/text_form.h"
 #include "graph/node_spec.h"
 #include "graph/rewrite.h"
+#include "graph/text_rewrite.h"
 #include "operators/known_numbers.h"
 #include "operators/names/modules.h"
 #include "opinfo/identities.h"
-#include "opinfo/infer.h"
 #include "opinfo/operator_row.h"
 #include "passes/all_passes.h"
 #include "symbolic/python_operators.h"
@@ -43,6 +44,17 @@ bool is_number(const Argument& argument) {
 // numbers.
 bool gives_tensor_of_code(const Node& node) {
   return node.target == "aten.lift_fresh_copy.default" || node.target == "aten.detach_.default";
+}
+
+// Calls that are written in another way.
+const std::array<TextRewrite, 3>& rewrites() {
+  static const std::array<TextRewrite, 3> rows{{
+      // 1 - x is rsub(x, 1) in Python, and neg(x) + 1 in TorchScript's code.
+      {"aten: add.Tensor add.Scalar(aten.neg(x), n=number, alpha=1)", "aten.sub.Tensor(n, x)"},
+      {"aten: rsub.Tensor rsub.Scalar(x, y=any, alpha=1)", "aten.sub.Tensor(y, x)"},
+      {"aten.copy_(x, n=number)", "aten.fill_.Scalar(x, n)"},  // x[0] = 1 in TorchScript's code
+  }};
+  return rows;
 }
 
 // The names of parameters, by the first name of those that are tied.
@@ -278,41 +290,25 @@ class CommonForm {
     const Node& node = graph_.graph.node(id);
     if (node.op != Opcode::kCallFunction || node.model_function) return id;
     Graph::NodeSpec spec = spec_like(node);
-    if (!put_difference(node, spec) && !put_fill(node, spec) && !put_constant(node, spec)) return id;
+    if (!put_text(node, spec) && !put_constant(node, spec)) return id;
     const NodeId made = graph_.graph.insert_before(id, std::move(spec));
     replace_node(graph_, id, made);
     return made;
   }
 
-  // Writes a difference: 1 - x is rsub(x, 1) in Python, and neg(x) + 1 in TorchScript's code; here it is
-  // sub(1, x).
-  bool put_difference(const Node& node, Graph::NodeSpec& spec) {
-    const bool is_sum = node.target->starts_with("aten.add.");
-    if ((!is_sum && !node.target->starts_with("aten.rsub.")) || node.args.size() < 2) return false;
-    const OperatorEntry* info = semantics_.find_operator(node.target);
-    const Argument* alpha = info == nullptr ? nullptr : find_argument(node, info->schema, "alpha");
-    if (info == nullptr || (alpha != nullptr && *alpha != Argument(std::int64_t{1}))) return false;
-    Argument subtracted = node.args[0];
-    if (is_sum) {
-      const auto* id = subtracted.get_if<NodeId>();
-      const Node* negative = id == nullptr ? nullptr : &graph_.graph.node(*id);
-      if (negative == nullptr || !is_number(node.args[1]) || operator_name(*negative) != "aten.neg" ||
-          negative->args.size() != 1)
-        return false;
-      subtracted = negative->args[0];
-    }
-    spec.target = "aten.sub.Tensor";
-    spec.args = {node.args[1], std::move(subtracted)};
-    return true;
-  }
-
-  // Writes the copy of a number, which x[0] = 1 is in TorchScript's code, as fill_.
-  static bool put_fill(const Node& node, Graph::NodeSpec& spec) {
-    if (node.target != "aten.copy_.default" || node.args.size() != 2 || !is_number(node.args[1]))
-      return false;
-    spec.target = "aten.fill_.Scalar";
-    spec.args = node.args;
-    return true;
+  // Writes the call as a row says that fits it.
+  bool put_text(const Node& node, Graph::NodeSpec& spec) const {
+    const TextLookup lookup{
+        [&](NodeId id) -> const Node& { return graph_.graph.node(id); },
+        [](const Argument& given, const std::string& type) { return type == "any" || is_number(given); }};
+    return std::ranges::any_of(rewrites(), [&](const TextRewrite& row) {
+      const auto found = row.before.match(*node.target, node.args, node.kwargs, lookup);
+      return found && row.after.make(*found, [&](const std::string& target, auto args, const Kwargs&, bool) {
+        spec.target = target;
+        spec.args = std::move(args);
+        return Argument();
+      });
+    });
   }
 
   // Writes a tensor that the code makes of numbers as a constant.
@@ -425,14 +421,8 @@ class CommonForm {
     const bool is_call = list.op == Opcode::kCallFunction && !list.model_function;
     const OperatorEntry* info = is_call ? semantics_.find_operator(list.target) : nullptr;
     if (info == nullptr) return std::nullopt;
-    std::deque<AbstractValue> values;
-    const auto value_of = [&](NodeId id) -> const AbstractValue& {
-      return values.emplace_back(known_value(*graph_.graph.node(id).meta));
-    };
-    const OperatorEntry& op = *info;
-    const KnownArguments args(op, list, value_of);
-    ShapeEnv dimensions;
-    const Results results = infer_shapes(RuleArguments(op, args, dimensions)).results;
+    const Results results =
+        inferred_results(*info, list, [&](NodeId id) -> const Meta& { return *graph_.graph.node(id).meta; });
     if (results.size() == 1 && results[0].sequence() != nullptr)
       entry->second = static_cast<std::int64_t>(results[0].sequence()->size());
     return entry->second;

@@ -7,6 +7,7 @@
 #include "convert/lower/quantized_calls.h"
 #include "convert/lower/rewrites.h"
 #include "convert/lower/tree_text.h"
+#include "costs/known_arguments.h"
 #include "graph/analysis/described_inputs.h"
 #include "graph/node_spec.h"
 #include "operators/higher_order.h"
@@ -281,6 +282,23 @@ std::vector<Argument> Body::add_items(const Node& node, NodeId operation) {
   return items;
 }
 
+Meta Body::inferred_meta(const std::string& target, const std::vector<Argument>& args,
+                         const Kwargs& kwargs) const {
+  Meta meta;
+  meta.type = "Tensor";
+  const Graph::NodeSpec spec = spec_of(Opcode::kCallFunction, target, args, kwargs);
+  const Results results = inferred_results(entry_of(*find_operator(parse_target(target))), spec,
+                                           [&](NodeId id) -> const Meta& { return view().meta(id); });
+  if (const TensorInfo* tensor = results.empty() ? nullptr : results[0].tensor()) {
+    meta.shape.emplace(tensor->sizes.begin(), tensor->sizes.end());
+    meta.dtype = tensor->dtype;
+  }
+  for_each_input(spec, [&](NodeId id) {
+    if (!meta.device) meta.device = view().meta(id).device;
+  });
+  return meta;
+}
+
 Argument Body::emit(const Node& node, std::string target, std::vector<Argument> args, Kwargs kwargs,
                     Meta meta, std::string_view name) {
   const std::string candidate = name.empty() ? name_candidate(target, true) : std::string(name);
@@ -473,8 +491,9 @@ void Body::lower(const Node& node) {
       refuse(node, "a program cannot express this call for quantized tensors");
     return;
   }
-  if (const Rewrite rewrite = node.model_function ? nullptr : find_rewrite(python_function(*node.target))) {
-    if (auto result = rewrite(call, *this)) return set(node.id, std::move(*result));
+  const std::string_view function = python_function(*node.target);
+  if (!node.model_function && plain_rewrites().has(function)) {
+    if (auto result = plain_rewrites().apply(function, call, *this)) return set(node.id, std::move(*result));
     if (!refused_.contains(node.id.index)) refuse(node, "a program cannot express this call");
     return;
   }

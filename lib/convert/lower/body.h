@@ -113,6 +113,9 @@ class Body {
   ProgramView view() const { return lowered_.view(); }
   // Returns the metadata of an operand: for a plain value its type, and the value of a number.
   Meta meta_of(const Argument& operand) const;
+  // Returns what the operator's shape rule tells of its first result.
+  Meta inferred_meta(const std::string& target, const std::vector<Argument>& args,
+                     const Kwargs& kwargs) const;
   // Adds an operation with one result, and returns the result.  The operation goes if the result is not used.
   Argument emit(const Node& node, std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                 std::string_view name = {});
@@ -160,6 +163,7 @@ class Body {
   // Returns whether the node is used only as the condition of the loop whose condition this graph computes.
   bool is_condition(const Node& node) const;
   void refuse(const Node& node, std::string why, std::string help = {});
+  bool is_refused(const Node& node) const { return refused_.contains(node.id.index); }
   // Returns what may tell the shape of a result; empty if all inputs are described.
   std::string help_for_shapes() const;
 

@@ -1,19 +1,17 @@
 #include "convert/lower/quantized_calls.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "operators/names/name_rows.h"
+#include "convert/lower/rewrites.h"
 #include "shapes/scalar_type.h"
 
 namespace fxtrace {
 namespace {
 
-using Result = std::optional<Argument>;
 using Operands = std::vector<Argument>;
 
 struct Bounds {
@@ -66,6 +64,10 @@ Argument dequantized(const LoweredCall& call, Body& body, const Argument& operan
   return body.emit(call.node, decomposed("dequantize" + form_of(quantization)),
                    with_quantization(operand, quantization), {},
                    in_dtype(body.meta_of(operand), ScalarType::kFloat32), name);
+}
+
+Operands all_dequantized(const LoweredCall& call, Body& body) {
+  return *items_of(dequantized(call, body, Argument::List{call.args}));
 }
 
 // Quantizes the numbers, as the result of the call.
@@ -122,10 +124,6 @@ const Quantization* first_quantization(const LoweredCall& call, const Body& body
   for (const Argument& operand : call.args) look(operand);
   for (const auto& [name, operand] : call.kwargs) look(operand);
   return found;
-}
-
-Argument argument_of(const Operands& args, std::size_t place) {
-  return place < args.size() ? args[place] : Argument();
 }
 
 // Applies the relu of a fused call: linear_relu, conv2d_add_relu.
@@ -198,24 +196,17 @@ Result quantize_by_data(const LoweredCall& call, Body& body) {
   return quantized(call, body, tensor, chosen(call, body, tensor, *reduced.get_if<bool>()));
 }
 
-// Quantizes and dequantizes, with a scale chosen at run time.
-Argument rounded_by_data(const LoweredCall& call, Body& body, const Argument& tensor, bool reduced) {
-  const Quantization quantization = chosen(call, body, tensor, reduced);
+// Quantizes and dequantizes.
+Argument rounded(const LoweredCall& call, Body& body, const Argument& tensor, Quantization quantization) {
   const Argument integers =
       body.emit(call.node, decomposed("quantize_per_tensor.tensor"), with_quantization(tensor, quantization),
                 {}, in_dtype(body.meta_of(tensor), ScalarType::kUint8));
-  return body.emit(call.node, decomposed("dequantize_per_tensor.tensor"),
-                   with_quantization(integers, quantization), {},
-                   in_dtype(body.meta_of(tensor), ScalarType::kFloat32));
+  body.set_quantization(integers, std::move(quantization));
+  return dequantized(call, body, integers);
 }
 
 Result dequantize(const LoweredCall& call, Body& body) {
   return dequantized(call, body, call.argument(0), call.node.name);
-}
-
-Result integers(const LoweredCall& call, Body& body) {
-  const Argument tensor = call.argument(0);
-  return body.emit(call.node, "aten.clone.default", {tensor}, {}, body.meta_of(tensor), call.node.name);
 }
 
 Result from_integers(const LoweredCall& call, Body& body) {
@@ -270,8 +261,7 @@ Result as_input(const LoweredCall& call, Body& body) {
   std::string target = *call.node.target;
   constexpr std::string_view kOwn = "quantized.";
   if (target.starts_with(kOwn)) target = "aten." + target.substr(kOwn.size());
-  Operands args;
-  for (const Argument& argument : call.args) args.push_back(dequantized(call, body, argument));
+  Operands args = all_dequantized(call, body);
   const Argument numbers = body.emit(call.node, std::move(target), std::move(args), call.kwargs, *meta);
   return quantized(call, body, numbers, quantization);
 }
@@ -280,8 +270,7 @@ Result as_input(const LoweredCall& call, Body& body) {
 Result on_numbers(const LoweredCall& call, Body& body) {
   const Meta& meta = *call.node.meta;
   if (!meta.shape || !meta.dtype || is_quantized(*meta.dtype)) return {};
-  Operands args;
-  for (const Argument& argument : call.args) args.push_back(dequantized(call, body, argument));
+  Operands args = all_dequantized(call, body);
   return body.emit(call.node, *call.node.target, std::move(args), call.kwargs, meta, call.node.name);
 }
 
@@ -296,40 +285,25 @@ std::int64_t integer_for(double number, const Quantization& quantization) {
 }
 
 // Clamps: limits of numbers become limits of integers, in place or not.
-Result limited(const LoweredCall& call, Body& body, std::optional<double> low, std::optional<double> high) {
-  const Argument tensor = call.argument(0);
-  const Quantization* found = body.quantization(tensor);
+Result clamped(const LoweredCall& call, Body& body, Operands args) {
+  const Quantization* found = body.quantization(args[0]);
   if (found == nullptr || found->axis || !real_of(found->scale) || !found->zero_point.is<std::int64_t>())
     return {};
   const Quantization quantization = *found;
-  const std::string name(call.node.target->substr(0, call.node.target->rfind('.')));
-  const bool in_place = name.ends_with('_');
-  const auto limit = [&](const std::optional<double>& number) {
-    return number ? Argument(integer_for(*number, quantization)) : Argument();
-  };
+  args.resize(3);
+  for (std::size_t i = 1; i < args.size(); ++i) {
+    if (args[i].is<Argument::None>()) continue;
+    const auto limit = real_of(args[i]);
+    if (!limit) return {};
+    args[i] = integer_for(*limit, quantization);
+  }
+  const bool in_place = target_parts(call.node).name.ends_with('_');
+  const Meta meta = body.meta_of(args[0]);
   Argument result = body.emit(call.node, in_place ? "aten.clamp_.default" : "aten.clamp.default",
-                              {tensor, limit(low), limit(high)}, {}, body.meta_of(tensor), call.node.name);
+                              std::move(args), {}, meta, call.node.name);
   if (in_place) body.keep_maker(result);
   body.set_quantization(result, quantization);
   return result;
-}
-
-Result relu(const LoweredCall& call, Body& body) { return limited(call, body, 0.0, std::nullopt); }
-Result relu6(const LoweredCall& call, Body& body) {
-  constexpr double kSix = 6;
-  if (call.node.target->starts_with("quantized.") && call.argument(1, "inplace") == Argument(true)) return {};
-  return limited(call, body, 0.0, kSix);
-}
-Result hardtanh(const LoweredCall& call, Body& body) {
-  const auto low = call.args.size() > 1 ? real_of(call.argument(1)) : -1.0;
-  const auto high = call.args.size() > 2 ? real_of(call.argument(2)) : 1.0;
-  return low && high ? limited(call, body, low, high) : Result();
-}
-Result clamp(const LoweredCall& call, Body& body) {
-  for (const Argument& limit : {call.argument(1, "min"), call.argument(2, "max")}) {
-    if (!limit.is<Argument::None>() && !real_of(limit)) return {};
-  }
-  return limited(call, body, real_of(call.argument(1, "min")), real_of(call.argument(2, "max")));
 }
 
 // Lowers operators whose result has fixed bounds, and a fixed quantization for these.
@@ -345,78 +319,6 @@ Result with_own_scale(const LoweredCall& call, Body& body) {
   const Argument numbers = body.emit(call.node, *call.node.target,
                                      {dequantized(call, body, call.argument(0))}, call.kwargs, *meta);
   return quantized(call, body, numbers, {dtype, 1.0 / Denominator, zero_point});
-}
-
-// An operator whose result has an explicit scale: its place among the arguments, the operator on floats and
-// the arguments that this takes.
-struct Explicit {
-  std::string_view name;  // quantized.NAME
-  std::size_t scale;
-  const char* target;
-  std::array<int, 9> takes;  // places of arguments, up to kEnd
-};
-constexpr int kEnd = -1, kNone = -2, kFalse = -3, kTrue = -4, kZero = -5;
-constexpr Explicit kExplicit[] = {
-    {"add add_relu", 2, "aten.add.Tensor", {0, 1, kEnd}},
-    {"mul mul_relu", 2, "aten.mul.Tensor", {0, 1, kEnd}},
-    {"matmul", 2, "aten.matmul.default", {0, 1, kEnd}},
-    {"cat cat_relu", 2, "aten.cat.default", {0, 1, kEnd}},
-    {"sigmoid", 1, "aten.sigmoid.default", {0, kEnd}},
-    {"softmax", 2, "aten.softmax.int", {0, 1, kEnd}},
-    {"hardswish", 1, "aten.hardswish.default", {0, kEnd}},
-    {"celu", 1, "aten.celu.default", {0, 3, kEnd}},
-    {"elu", 1, "aten.elu.default", {0, 3, 4, 5, kEnd}},
-    {"leaky_relu", 3, "aten.leaky_relu.default", {0, 1, kEnd}},
-    {"prelu", 2, "aten.prelu.default", {0, 1, kEnd}},
-    {"layer_norm", 5, "aten.layer_norm.default", {0, 1, 2, 3, 4, kEnd}},
-    {"group_norm", 5, "aten.group_norm.default", {0, 1, 2, 3, 4, kEnd}},
-    {"instance_norm", 4, "aten.instance_norm.default", {0, 1, 2, kNone, kNone, kTrue, kZero, 3, kFalse}},
-    {"batch_norm batch_norm1d batch_norm2d batch_norm3d batch_norm_relu batch_norm1d_relu batch_norm2d_relu "
-     "batch_norm3d_relu",
-     6,
-     "aten.batch_norm.default",
-     {0, 1, 2, 3, 4, kFalse, kZero, 5, kFalse}},
-};
-
-std::string_view own_name(const std::string& target) {  // "conv2d" of "quantized.conv2d.new"
-  constexpr std::string_view kOwn = "quantized.";
-  std::string_view name = std::string_view(target).substr(kOwn.size());
-  return name.substr(0, name.find('.'));
-}
-
-Result with_given_scale(const LoweredCall& call, Body& body) {
-  const std::string name(own_name(*call.node.target));
-  const Explicit* row = nullptr;
-  for (const Explicit& each : kExplicit) {
-    for_each_word(each.name, [&](std::string_view word) {
-      if (word == name) row = &each;
-    });
-  }
-  const Quantization* first = first_quantization(call, body);
-  const auto meta = meta_of_numbers(call, body);
-  if (row == nullptr || first == nullptr || !meta) return {};
-  auto quantization = given_quantization(call, body, argument_of(call.args, row->scale),
-                                         argument_of(call.args, row->scale + 1), first, first->dtype);
-  if (!quantization) return {};
-  Operands args;
-  for (const int place : row->takes) {
-    if (place == kEnd) break;
-    if (place == kNone)
-      args.emplace_back();
-    else if (place == kFalse || place == kTrue)
-      args.emplace_back(place == kTrue);
-    else if (place == kZero)
-      args.emplace_back(0.0);
-    else if (static_cast<std::size_t>(place) < call.args.size())
-      args.push_back(dequantized(call, body, call.args[static_cast<std::size_t>(place)]));
-  }
-  Argument numbers = body.emit(call.node, row->target, std::move(args), {}, *meta);
-  return quantized(call, body, with_relu(call, body, std::move(numbers)), std::move(*quantization));
-}
-
-Result same_in_evaluation(const LoweredCall& call, Body&) {  // quantized.dropout
-  if (argument_of(call.args, 4) == Argument(true)) return {};
-  return call.argument(0);
 }
 
 // Multiplies by a number: the scale changes, and the integers stay.
@@ -486,160 +388,56 @@ const Operands* parts_of(const LoweredCall& call, Body& body, const Argument& pa
   return nullptr;
 }
 
-constexpr std::size_t kLinear = 2, kConvolution = 8;
-
-Argument linear_of(const LoweredCall& call, Body& body, const Argument& input, const Operands& parts,
-                   const Meta& meta) {
-  return body.emit(call.node, "aten.linear.default", {input, dequantized(call, body, parts[0]), parts[1]}, {},
-                   meta);
-}
-
-// Lowers linear(X, W, scale, zero point), with the activation of a fused call.
-Result quantized_linear(const LoweredCall& call, Body& body) {
-  const Quantization* given = body.quantization(call.argument(0));
-  const Argument packed = call.argument(1, "W_prepack");
-  const Operands* parts = parts_of(call, body, packed, kLinear);
-  const auto meta = meta_of_numbers(call, body);
-  if (given == nullptr || parts == nullptr || !meta) return {};
-  auto quantization =
-      given_quantization(call, body, call.argument(2), call.argument(3), nullptr, given->dtype);
-  if (!quantization) return {};
-  Argument numbers = linear_of(call, body, dequantized(call, body, call.argument(0)), *parts, *meta);
-  const std::string_view name = own_name(*call.node.target);
-  if (name == "linear_leaky_relu")
-    numbers = body.emit(call.node, "aten.leaky_relu.default", {numbers, call.argument(4)}, {}, *meta);
-  else if (name == "linear_tanh")
-    numbers = body.emit(call.node, "aten.tanh.default", {numbers}, {}, *meta);
-  return quantized(call, body, with_relu(call, body, numbers), std::move(*quantization));
-}
-
-template <bool IsRounded>  // IsRounded: the input is quantized, too
-Result linear_dynamic(const LoweredCall& call, Body& body) {
-  const Argument packed = call.argument(1, "W_prepack");
-  const Operands* parts = parts_of(call, body, packed, kLinear);
-  const auto meta = meta_of_numbers(call, body);
-  if (parts == nullptr || !meta) return {};
-  Argument input = call.argument(0);
-  if (IsRounded) input = rounded_by_data(call, body, input, call.argument(2) == Argument(true));
-  return with_relu(call, body, linear_of(call, body, input, *parts, *meta));
-}
+constexpr std::size_t kTable = 1, kLinear = 2, kConvolution = 8;
 
 std::size_t rank_of(const Body& body, const Argument& tensor) {
   const Meta meta = body.meta_of(tensor);
   return meta.shape ? meta.shape->size() : 0;
 }
 
-Argument convolution_of(const LoweredCall& call, Body& body, const Argument& input, const Operands& parts,
-                        const Meta& meta) {
-  Argument numbers = dequantized(call, body, input), weight = dequantized(call, body, parts[0]);
+Result convolution_of(const LoweredCall& call, Body& body, const Argument& input, const Argument& packed) {
+  const Operands* parts = parts_of(call, body, packed, kConvolution);
+  if (parts == nullptr) return {};
+  const Argument numbers = dequantized(call, body, input), weight = dequantized(call, body, (*parts)[0]);
   const std::size_t rank = rank_of(body, weight);
-  const std::int64_t dim = 2;
-  Meta wide = body.meta_of(input), result = meta;
+  const bool is_transposed = (*parts)[7] == Argument(true);
   // A packed convolution over one dimension is one over two, the first of size 1.
-  const bool is_one_of_two = rank == 4 && wide.shape->size() == 3;
-  if (is_one_of_two) {
-    wide = in_dtype(std::move(wide), ScalarType::kFloat32);
-    wide.shape->insert(wide.shape->begin() + dim, Expression(1));
-    result.shape->insert(result.shape->begin() + dim, Expression(1));
-    numbers = body.emit(call.node, "aten.unsqueeze.default", {numbers, dim}, {}, wide);
-  }
-  const std::string dims = std::to_string(rank - 2);
-  const Argument &stride = parts[2], &padding = parts[3], &output_padding = parts[4], &dilation = parts[5],
-                 &groups = parts[6];
-  Argument output;
-  if (parts[7] == Argument(true)) {
-    output =
-        body.emit(call.node, "aten.conv_transpose" + dims + "d." + (rank == 3 ? "default" : "input"),
-                  {numbers, weight, parts[1], stride, padding, output_padding, groups, dilation}, {}, result);
-  } else {
-    output = body.emit(call.node, "aten.conv" + dims + "d.default",
-                       {numbers, weight, parts[1], stride, padding, dilation, groups}, {}, result);
-  }
-  if (is_one_of_two) output = body.emit(call.node, "aten.squeeze.dim", {output, dim}, {}, meta);
-  return output;
-}
-
-// Lowers conv2d(x, W, scale, zero point), also with stride, padding, dilation and groups in between, which W
-// has, too; and conv2d_add(x, other, W, scale, zero point).
-Result quantized_convolution(const LoweredCall& call, Body& body) {
-  const bool adds = own_name(*call.node.target).find("_add") != std::string_view::npos;
-  const Quantization* given = body.quantization(call.argument(0));
-  const Argument packed = call.argument(adds ? 2 : 1);
-  const Operands* parts = parts_of(call, body, packed, kConvolution);
-  const auto meta = meta_of_numbers(call, body);
-  if (given == nullptr || parts == nullptr || !meta || call.args.size() < 4) return {};
-  auto quantization = given_quantization(call, body, call.args[call.args.size() - 2], call.args.back(),
-                                         nullptr, given->dtype);
-  if (!quantization) return {};
-  Argument numbers = convolution_of(call, body, call.argument(0), *parts, *meta);
-  if (adds)
-    numbers = body.emit(call.node, "aten.add.Tensor", {numbers, dequantized(call, body, call.argument(1))},
-                        {}, *meta);
-  return quantized(call, body, with_relu(call, body, numbers), std::move(*quantization));
-}
-
-Result convolution_dynamic(const LoweredCall& call, Body& body) {
-  const Argument packed = call.argument(1);
-  const Operands* parts = parts_of(call, body, packed, kConvolution);
-  const auto meta = meta_of_numbers(call, body);
-  if (parts == nullptr || !meta) return {};
-  const Argument input = rounded_by_data(call, body, call.argument(0), call.argument(2) == Argument(true));
-  return convolution_of(call, body, input, *parts, *meta);
-}
-
-Result pack_linear(const LoweredCall& call, Body&) {
-  return Argument::Tuple{{call.argument(0), call.argument(1)}};
-}
-
-// Packs the arguments (weight, bias, stride, padding, dilation, groups); transposed ones have output_padding
-// before dilation.
-Result pack_convolution(const LoweredCall& call, Body&) {
-  const bool is_transposed = own_name(*call.node.target).find("transpose") != std::string_view::npos;
-  Operands parts(call.args.begin(), call.args.begin() + std::min<std::ptrdiff_t>(std::ssize(call.args), 4));
-  if (call.args.size() != (is_transposed ? 7 : 6)) return {};
-  parts.push_back(is_transposed ? call.args[4] : Argument(Argument::List{}));
-  parts.insert(parts.end(), call.args.end() - 2, call.args.end());
-  parts.emplace_back(is_transposed);
-  return Argument::Tuple{std::move(parts)};
+  const bool is_one_of_two = rank == 4 && rank_of(body, input) == 3;
+  std::string text = is_one_of_two ? "(aten.unsqueeze(x, 2)" : "(x";
+  text += is_transposed ? ", w, b, stride, padding, output_padding, groups, dilation)"
+                        : ", w, b, stride, padding, dilation, groups)";
+  text = (is_transposed ? "aten.conv_transpose" : "aten.conv") + std::to_string(rank - 2) +
+         (is_transposed && rank > 3 ? "d.input" : "d") + text;
+  return make_operations(is_one_of_two ? "aten.squeeze.dim(" + text + ", 2)" : text,
+                         {{"x", numbers},
+                          {"w", weight},
+                          {"b", (*parts)[1]},
+                          {"stride", (*parts)[2]},
+                          {"padding", (*parts)[3]},
+                          {"output_padding", (*parts)[4]},
+                          {"dilation", (*parts)[5]},
+                          {"groups", (*parts)[6]}},
+                         call, body, false);
 }
 
 // --- embeddings ---
 
 // Returns an embedding table as floats.  A table of 4 bits has two elements in each byte.
-Argument table_of(const LoweredCall& call, Body& body, const Argument& weight) {
-  const Quantization quantization = *body.quantization(weight);
-  if (quantization.dtype != "quint4x2") return dequantized(call, body, weight);
-  constexpr std::int64_t kLow = 15, kBits = 4;
-  const Meta bytes = body.meta_of(weight);
-  const Argument low = body.emit(call.node, "aten.bitwise_and.Scalar", {weight, kLow}, {}, bytes);
-  const Argument high =
-      body.emit(call.node, "aten.bitwise_right_shift.Tensor_Scalar", {weight, kBits}, {}, bytes);
-  Meta pairs = bytes, whole = bytes;
-  pairs.shape->push_back(Expression(2));
-  whole.shape->back() = Expression(*whole.shape->back().size() * 2);
-  const Argument stacked = body.emit(call.node, "aten.stack.default",
-                                     {Argument::List{{low, high}}, std::int64_t{-1}}, {}, std::move(pairs));
-  const Argument integers = body.emit(call.node, "aten.flatten.using_ints",
-                                      {stacked, std::int64_t{-2}, std::int64_t{-1}}, {}, std::move(whole));
-  Quantization of_bytes = quantization;
+Result table_of(const LoweredCall& call, Body& body, const Argument& packed) {
+  const Operands* parts = parts_of(call, body, packed, kTable);
+  const Quantization* found = parts == nullptr ? nullptr : body.quantization(parts->front());
+  if (found == nullptr) return {};
+  if (found->dtype != "quint4x2") return dequantized(call, body, parts->front());
+  Quantization of_bytes = *found;
   of_bytes.dtype = "quint8";
-  body.set_quantization(integers, std::move(of_bytes));
-  return dequantized(call, body, integers);
-}
-
-const Operands* table_parts(const LoweredCall& call, Body& body, const Argument& packed) {
-  const Operands* parts = parts_of(call, body, packed, 1);
-  if (parts != nullptr && body.quantization(parts->front()) == nullptr) return nullptr;
-  return parts;
-}
-
-Result embedding(const LoweredCall& call, Body& body) {
-  const Argument packed = call.argument(0, "weight");
-  const Operands* parts = table_parts(call, body, packed);
-  const auto meta = meta_of_numbers(call, body);
-  if (parts == nullptr || !meta || call.argument(2) == Argument(true)) return {};
-  return body.emit(call.node, "aten.embedding.default",
-                   {table_of(call, body, parts->front()), call.argument(1)}, {}, *meta, call.node.name);
+  const auto integers = make_operations(
+      "low = aten.bitwise_and.Scalar(w, 15); "
+      "high = aten.bitwise_right_shift.Tensor_Scalar(w, 4); "
+      "aten.flatten.using_ints(aten.stack([low, high], -1), -2, -1)",
+      {{"w", parts->front()}}, call, body, false);
+  if (!integers) return {};
+  body.set_quantization(*integers, std::move(of_bytes));
+  return dequantized(call, body, *integers);
 }
 
 // Lowers embedding_bag as sums, whatever the mode: torch has no other for quantized tables.
@@ -647,18 +445,18 @@ Result embedding_bag(const LoweredCall& call, Body& body) {
   const Argument packed = call.argument(0, "weight"), indices = call.argument(1, "indices");
   const Argument offsets = call.argument(2, "offsets"), weights = call.argument(6, "per_sample_weights");
   const Argument includes_last = call.argument(8, "include_last_offset");
-  const Operands* parts = table_parts(call, body, packed);
   const auto meta = meta_of_numbers(call, body);
-  if (parts == nullptr || !meta || call.argument(5) == Argument(true) ||
-      !call.argument(7).is<Argument::None>()) {
-    if (parts != nullptr && meta) body.refuse(call.node, "a program cannot have pruned tables");
+  if (!meta) return {};
+  if (call.argument(5) == Argument(true) || !call.argument(7).is<Argument::None>()) {
+    body.refuse(call.node, "a program cannot have pruned tables");
     return {};
   }
-  const Argument table = table_of(call, body, parts->front());
+  const auto table = table_of(call, body, packed);
+  if (!table) return {};
   if (rank_of(body, indices) == 1) {
     Meta unknown = in_dtype(body.meta_of(indices), ScalarType::kInt64);
     const Operands results = body.emit_all(call.node, "aten.embedding_bag.padding_idx",
-                                           {table, indices, offsets, false, std::int64_t{0}, false, weights,
+                                           {*table, indices, offsets, false, std::int64_t{0}, false, weights,
                                             includes_last == Argument(true), Argument()},
                                            {*meta, unknown, unknown, unknown});
     return results[0];
@@ -668,34 +466,18 @@ Result embedding_bag(const LoweredCall& call, Body& body) {
     return {};
   }
   // Each row of indices is a bag.
-  Meta rows = *meta;
-  rows.shape = body.meta_of(indices).shape;
-  if (!rows.shape || rows.shape->size() != 2) return {};
-  const std::int64_t last = -1, dim = 1;
-  Meta wide = in_dtype(rows, ScalarType::kFloat32);
-  rows.shape->push_back(meta->shape->back());
-  Argument each = body.emit(call.node, "aten.embedding.default", {table, indices}, {}, rows);
-  if (!weights.is<Argument::None>()) {
-    wide.shape->push_back(Expression(1));
-    const Argument factors = body.emit(call.node, "aten.unsqueeze.default", {weights, last}, {}, wide);
-    each = body.emit(call.node, "aten.mul.Tensor", {each, factors}, {}, rows);
-  }
-  return body.emit(call.node, "aten.sum.dim_IntList", {each, Argument::List{{dim}}}, {}, *meta,
-                   call.node.name);
+  const std::string rows = "aten.embedding(table, indices)";
+  return make_operations(
+      "aten.sum.dim_IntList(" +
+          (weights.is<Argument::None>() ? rows
+                                        : "aten.mul.Tensor(" + rows + ", aten.unsqueeze(weights, -1))") +
+          ", [1])",
+      {{"table", *table}, {"indices", indices}, {"weights", weights}}, call, body, true);
 }
 
 // --- recurrent layers ---
 
 // Only the weights of recurrent layers are quantized; their inputs stay floats.
-bool add_weights(const LoweredCall& call, Body& body, const Argument& packed, Operands& weights,
-                 Operands& biases) {
-  const Operands* parts = parts_of(call, body, packed, kLinear);
-  if (parts == nullptr) return false;
-  weights.push_back(dequantized(call, body, (*parts)[0]));
-  biases.push_back((*parts)[1]);
-  return true;
-}
-
 // aten.quantized_lstm(input, hx, params, has_biases, ..., *, dtype, use_dynamic)
 Result recurrent(const LoweredCall& call, Body& body) {
   const bool is_packed = call.node.target->ends_with(".data");
@@ -715,7 +497,10 @@ Result recurrent(const LoweredCall& call, Body& body) {
       return {};
     }
     for (const Argument& packed : pair->items) {
-      if (!add_weights(call, body, packed, weights, biases)) return {};
+      const Operands* parts = parts_of(call, body, packed, kLinear);
+      if (parts == nullptr) return {};
+      weights.push_back(dequantized(call, body, (*parts)[0]));
+      biases.push_back((*parts)[1]);
     }
     params.items.insert(params.items.end(), weights.begin(), weights.end());
     if (biases[0].is<NodeId>()) params.items.insert(params.items.end(), biases.begin(), biases.end());
@@ -735,110 +520,139 @@ Result recurrent(const LoweredCall& call, Body& body) {
       body.emit_all(call.node, "aten." + layer + (is_packed ? ".data" : ".input"), std::move(args), metas)};
 }
 
-// quantized.quantized_lstm_cell_dynamic(input, hx, w_ih, w_hh, b_ih, b_hh)
-template <const char* TargetOfCell>
-Result recurrent_cell(const LoweredCall& call, Body& body) {
-  Operands weights, biases;
-  for (const std::size_t place : {2, 3}) {
-    if (!add_weights(call, body, call.argument(place), weights, biases)) return {};
+// --- the table ---
+
+// Makes the calls of the texts below.  dq() and weight() dequantize; quantized() has the scale and the zero
+// point that are given, or those of the input; rounded() has a scale that is chosen at run time.
+Result make_call(const LoweredCall& call, Body& body, const std::string& target, Operands args, Kwargs kwargs,
+                 bool is_last) {
+  const bool is_reduced = args.size() > 1 && args[1] == Argument(true);
+  if (target == "dq") return dequantized(call, body, args[0]);
+  if (target == "relu") return with_relu(call, body, args[0]);
+  if (target == "clamped") return clamped(call, body, std::move(args));
+  if (target == "rounded") return rounded(call, body, args[0], chosen(call, body, args[0], is_reduced));
+  if (target == "rounded_as") {
+    const std::vector<Argument> like = body.view().node(*args[1].get_if<NodeId>()).args;
+    return rounded(call, body, args[0], {"quint8", like[1], like[2]});
   }
-  Operands args{call.argument(0), call.argument(1)};
-  args.insert(args.end(), weights.begin(), weights.end());
-  args.insert(args.end(), biases.begin(), biases.end());
-  const Meta& meta = *call.node.meta;
-  if (meta.items)
-    return Argument::Tuple{body.emit_all(call.node, TargetOfCell, std::move(args), *meta.items)};
-  const auto own = meta_of_numbers(call, body);
-  if (!own) return {};
-  return body.emit(call.node, TargetOfCell, std::move(args), {}, *own, call.node.name);
+  if (target == "convolution") return convolution_of(call, body, args[0], args[1]);
+  if (target == "table") return table_of(call, body, args[0]);
+  if (target == "weight" || target == "bias") {
+    const Operands* parts = parts_of(call, body, args[0], kLinear);
+    if (parts == nullptr) return {};
+    return target == "bias" ? (*parts)[1] : dequantized(call, body, (*parts)[0]);
+  }
+  if (target != "quantized")
+    return make_operation(call, body, target, std::move(args), std::move(kwargs), is_last);
+  const Quantization* like = first_quantization(call, body);
+  if (like == nullptr) return {};
+  auto quantization = given_quantization(call, body, args[1], args[2], like, like->dtype);
+  if (!quantization) return {};
+  return quantized(call, body, with_relu(call, body, args[0]), std::move(*quantization));
 }
-constexpr char kLstmCell[] = "aten.lstm_cell.default";
-constexpr char kGruCell[] = "aten.gru_cell.default";
-constexpr char kReluCell[] = "aten.rnn_relu_cell.default";
-constexpr char kTanhCell[] = "aten.rnn_tanh_cell.default";
 
-struct QuantizedRow {
-  std::string_view space, names;
-  Result (*rewrite)(const LoweredCall&, Body&) = nullptr;
-};
-
-constexpr QuantizedRow kQuantizedRows[] = {
-    {"aten.quantize_per_tensor", "default tensor_qparams", quantize},
-    {"aten", "quantize_per_channel.default", quantize_by_channel},
-    {"aten", "quantize_per_tensor_dynamic.default", quantize_by_data},
-    {"aten.dequantize", "self tensor tensors", dequantize},
-    {"aten", "int_repr.default", integers},
-    {"aten", "_make_per_tensor_quantized_tensor.default", from_integers},
-    {"aten", "q_scale.default", number_of<true>},
-    {"aten", "q_zero_point.default", number_of<false>},
-    {"aten",
-     "view.default reshape.default flatten.using_ints transpose.int permute.default slice.Tensor select.int "
-     "unsqueeze.default squeeze.default squeeze.dim squeeze.dims expand.default expand_as.default "
-     "view_as.default reshape_as.default contiguous.default clone.default unflatten.int chunk.default "
-     "split.Tensor split.sizes split_with_sizes.default unbind.int index_select.default detach.default "
-     "alias.default t.default movedim.int movedim.intlist narrow.default swapaxes.default flip.default "
-     "pixel_shuffle.default pixel_unshuffle.default channel_shuffle.default tensor_split.sections "
-     "repeat.default numpy_T.default mT.default",
+constexpr RewriteRow kRows[] = {
+    {"aten: quantize_per_tensor quantize_per_tensor.tensor_qparams", quantize},
+    {"aten.quantize_per_channel", quantize_by_channel},
+    {"aten.quantize_per_tensor_dynamic", quantize_by_data},
+    {"aten: dequantize.self dequantize.tensor dequantize.tensors", dequantize},
+    {"aten.int_repr(self)", "aten.clone(self)"},
+    {"aten._make_per_tensor_quantized_tensor", from_integers},
+    {"aten.q_scale", number_of<true>},
+    {"aten.q_zero_point", number_of<false>},
+    {"aten: view reshape flatten.using_ints transpose.int permute slice.Tensor select.int unsqueeze "
+     "squeeze squeeze.dim squeeze.dims expand expand_as view_as reshape_as contiguous clone "
+     "unflatten.int chunk split.Tensor split.sizes split_with_sizes unbind.int index_select detach alias "
+     "t movedim.int movedim.intlist narrow swapaxes flip pixel_shuffle pixel_unshuffle channel_shuffle "
+     "tensor_split.sections repeat numpy_T mT",
      moved},
-    {"aten", "dropout.default feature_dropout.default", dropped},
-    {"aten",
-     "max_pool1d.default max_pool2d.default max_pool3d.default avg_pool1d.default avg_pool2d.default "
-     "avg_pool3d.default adaptive_avg_pool1d.default adaptive_avg_pool2d.default adaptive_avg_pool3d.default "
-     "mean.default mean.dim upsample_nearest1d.default upsample_nearest1d.vec upsample_nearest2d.default "
-     "upsample_nearest2d.vec upsample_nearest3d.default upsample_nearest3d.vec upsample_bilinear2d.default "
-     "upsample_bilinear2d.vec reflection_pad1d.default reflection_pad2d.default leaky_relu.default "
-     "gelu.default cat.default",
+    {"aten: dropout feature_dropout", dropped},
+    {"aten: max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d "
+     "adaptive_avg_pool2d adaptive_avg_pool3d mean mean.dim upsample_nearest1d upsample_nearest1d.vec "
+     "upsample_nearest2d upsample_nearest2d.vec upsample_nearest3d upsample_nearest3d.vec "
+     "upsample_bilinear2d upsample_bilinear2d.vec reflection_pad1d reflection_pad2d leaky_relu gelu cat "
+     "quantized: max_pool1d max_pool2d",
      as_input},
-    {"quantized", "max_pool1d.default max_pool2d.default", as_input},
-    {"aten",
-     "eq.Tensor eq.Scalar ne.Tensor ne.Scalar lt.Tensor lt.Scalar le.Tensor le.Scalar gt.Tensor gt.Scalar "
-     "ge.Tensor ge.Scalar",
+    {"aten: eq.Tensor eq.Scalar ne.Tensor ne.Scalar lt.Tensor lt.Scalar le.Tensor le.Scalar gt.Tensor "
+     "gt.Scalar ge.Tensor ge.Scalar",
      on_numbers},
-    {"aten", "relu.default relu_.default", relu},
-    {"", "aten.relu6.default aten.relu6_.default quantized.relu6.default", relu6},
-    {"aten", "hardtanh.default hardtanh_.default", hardtanh},
-    {"", "aten.clamp.default aten.clamp_.default quantized.clamp.default", clamp},
-    {"aten", "sigmoid.default hardsigmoid.default", with_own_scale<256, false>},
-    {"aten", "tanh.default", with_own_scale<128, true>},
-    {"quantized",
-     "add.default add_relu.default mul.default mul_relu.default matmul.default cat.default cat_relu.default "
-     "sigmoid.default softmax.default hardswish.default celu.default elu.default leaky_relu.default "
-     "prelu.default layer_norm.default group_norm.default instance_norm.default batch_norm.default "
-     "batch_norm1d.default batch_norm2d.default batch_norm3d.default batch_norm_relu.default "
-     "batch_norm1d_relu.default batch_norm2d_relu.default batch_norm3d_relu.default",
-     with_given_scale},
-    {"quantized", "dropout.default", same_in_evaluation},
-    {"quantized",
-     "mul_scalar.default mul_scalar_relu.default mul.Scalar mul.Scalar2 mul_relu.Scalar mul_relu.Scalar2",
+
+    {"aten: relu relu_(x)", "clamped(x, 0.0)"},
+    {"aten: relu6 relu6_(x)", "clamped(x, 0.0, 6.0)"},
+    {"quantized.relu6(x, inplace=False)", "clamped(x, 0.0, 6.0)"},
+    {"aten: hardtanh hardtanh_(x)", "clamped(x, -1.0, 1.0)"},
+    {"aten: hardtanh hardtanh_(x, min_val, max_val=number)", "clamped(x, min_val, max_val)"},
+    {"aten: clamp clamp_ quantized: clamp(x, min, max)", "clamped(x, min, max)"},
+    {"aten: sigmoid hardsigmoid", with_own_scale<256, false>},
+    {"aten.tanh", with_own_scale<128, true>},
+
+    {"quantized: add add_relu(x, y, scale, zero)", "quantized(aten.add.Tensor(dq(x), dq(y)), scale, zero)"},
+    {"quantized: mul mul_relu(x, y, scale, zero)", "quantized(aten.mul.Tensor(dq(x), dq(y)), scale, zero)"},
+    {"quantized.matmul(x, y, scale, zero)", "quantized(aten.matmul(dq(x), dq(y)), scale, zero)"},
+    {"quantized: cat cat_relu(x, dim, scale, zero)", "quantized(aten.cat(dq(x), dim), scale, zero)"},
+    {"quantized.sigmoid(x, scale, zero)", "quantized(aten.sigmoid(dq(x)), scale, zero)"},
+    {"quantized.softmax(x, dim, scale, zero)", "quantized(aten.softmax.int(dq(x), dim), scale, zero)"},
+    {"quantized.hardswish(x, scale, zero)", "quantized(aten.hardswish(dq(x)), scale, zero)"},
+    {"quantized.celu(x, scale, zero, alpha)", "quantized(aten.celu(dq(x), alpha), scale, zero)"},
+    {"quantized.elu(x, scale, zero, alpha, a, b)", "quantized(aten.elu(dq(x), alpha, a, b), scale, zero)"},
+    {"quantized.leaky_relu(x, slope, inplace, scale, zero)",
+     "quantized(aten.leaky_relu(dq(x), slope), scale, zero)"},
+    {"quantized.prelu(x, w, scale, zero)", "quantized(aten.prelu(dq(x), dq(w)), scale, zero)"},
+    {"quantized.layer_norm(x, shape, w, b, eps, scale, zero)",
+     "quantized(aten.layer_norm(dq(x), shape, w, b, eps), scale, zero)"},
+    {"quantized.group_norm(x, groups, w, b, eps, scale, zero)",
+     "quantized(aten.group_norm(dq(x), groups, w, b, eps), scale, zero)"},
+    {"quantized.instance_norm(x, w, b, eps, scale, zero)",
+     "quantized(aten.instance_norm(dq(x), w, b, None, None, True, 0.0, eps, False), scale, zero)"},
+    {"quantized: batch_norm batch_norm1d batch_norm2d batch_norm3d batch_norm_relu batch_norm1d_relu "
+     "batch_norm2d_relu batch_norm3d_relu(x, w, b, mean, var, eps, scale, zero)",
+     "quantized(aten.batch_norm(dq(x), w, b, mean, var, False, 0.0, eps, False), scale, zero)"},
+    {"quantized.dropout(x, scale, zero, p, training=False)", "x"},
+    {"quantized: mul_scalar mul_scalar_relu mul.Scalar mul.Scalar2 mul_relu.Scalar mul_relu.Scalar2",
      times_number},
-    {"quantized",
-     "add_scalar.default add_scalar_relu.default add.Scalar add.Scalar2 add_relu.Scalar add_relu.Scalar2",
+    {"quantized: add_scalar add_scalar_relu add.Scalar add.Scalar2 add_relu.Scalar add_relu.Scalar2",
      plus_number},
-    {"quantized", "linear.default linear_relu.default linear_leaky_relu.default linear_tanh.default",
-     quantized_linear},
-    {"quantized", "linear_dynamic.default linear_relu_dynamic.default", linear_dynamic<true>},
-    {"quantized", "linear_dynamic_fp16.default linear_relu_dynamic_fp16.default", linear_dynamic<false>},
-    {"quantized",
-     "conv1d.default conv1d_relu.default conv2d.default conv2d.new conv2d_relu.default conv2d_relu.new "
-     "conv3d.default conv3d.new conv3d_relu.default conv3d_relu.new conv2d_add.default "
-     "conv2d_add_relu.default conv_transpose1d.default conv_transpose2d.default conv_transpose3d.default",
-     quantized_convolution},
-    {"quantized",
-     "conv1d_dynamic.default conv2d_dynamic.default conv3d_dynamic.default conv_transpose1d_dynamic.default "
-     "conv_transpose2d_dynamic.default conv_transpose3d_dynamic.default",
-     convolution_dynamic},
-    {"quantized", "linear_prepack.default linear_prepack_fp16.default", pack_linear},
-    {"quantized",
-     "conv1d_prepack.default conv2d_prepack.default conv3d_prepack.default conv_prepack.default "
-     "conv_transpose1d_prepack.default conv_transpose2d_prepack.default conv_transpose3d_prepack.default",
-     pack_convolution},
-    {"quantized", "embedding_byte.default", embedding},
-    {"quantized", "embedding_bag_byte.default embedding_bag_4bit.default", embedding_bag},
-    {"aten", "quantized_lstm.input quantized_lstm.data quantized_gru.input quantized_gru.data", recurrent},
-    {"quantized", "quantized_lstm_cell_dynamic.default", recurrent_cell<kLstmCell>},
-    {"quantized", "quantized_gru_cell_dynamic.default", recurrent_cell<kGruCell>},
-    {"quantized", "quantized_rnn_relu_cell_dynamic.default", recurrent_cell<kReluCell>},
-    {"quantized", "quantized_rnn_tanh_cell_dynamic.default", recurrent_cell<kTanhCell>},
+
+    {"quantized: linear linear_relu(x, w, scale, zero)",
+     "quantized(aten.linear(dq(x), weight(w), bias(w)), scale, zero)"},
+    {"quantized.linear_leaky_relu(x, w, scale, zero, slope)",
+     "quantized(aten.leaky_relu(aten.linear(dq(x), weight(w), bias(w)), slope), scale, zero)"},
+    {"quantized.linear_tanh(x, w, scale, zero)",
+     "quantized(aten.tanh(aten.linear(dq(x), weight(w), bias(w))), scale, zero)"},
+    {"quantized: linear_dynamic linear_relu_dynamic(x, w, reduced)",
+     "relu(aten.linear(rounded(x, reduced), weight(w), bias(w)))"},
+    {"quantized: linear_dynamic_fp16 linear_relu_dynamic_fp16(x, w)",
+     "relu(aten.linear(x, weight(w), bias(w)))"},
+    {"quantized: conv1d conv1d_relu conv2d.new conv2d_relu.new conv3d.new conv3d_relu.new "
+     "conv_transpose1d conv_transpose2d conv_transpose3d(x, w, scale, zero)",
+     "quantized(convolution(x, w), scale, zero)"},
+    // `w` has the stride and the padding, too.
+    {"quantized: conv2d conv2d_relu conv3d conv3d_relu(x, w, stride, padding, dilation, groups, scale, zero)",
+     "quantized(convolution(x, w), scale, zero)"},
+    {"quantized: conv2d_add conv2d_add_relu(x, y, w, scale, zero)",
+     "quantized(aten.add.Tensor(convolution(x, w), dq(y)), scale, zero)"},
+    // As LibTorch, which quantizes the result as the input.
+    {"quantized: conv1d_dynamic conv2d_dynamic conv3d_dynamic conv_transpose1d_dynamic "
+     "conv_transpose2d_dynamic conv_transpose3d_dynamic(x, w, reduced)",
+     "y = rounded(x, reduced); rounded_as(convolution(y, w), y)"},
+    {"quantized: linear_prepack linear_prepack_fp16(w, b)", "(w, b)"},
+    {"quantized: conv1d_prepack conv2d_prepack conv3d_prepack conv_prepack"
+     "(w, b, stride, padding, dilation, groups)",
+     "(w, b, stride, padding, [], dilation, groups, False)"},
+    {"quantized: conv_transpose1d_prepack conv_transpose2d_prepack conv_transpose3d_prepack"
+     "(w, b, stride, padding, output_padding, dilation, groups)",
+     "(w, b, stride, padding, output_padding, dilation, groups, True)"},
+    {"quantized.embedding_byte(w, indices, pruned_weights=False)", "aten.embedding(table(w), indices)"},
+    {"quantized: embedding_bag_byte embedding_bag_4bit", embedding_bag},
+    {"aten: quantized_lstm.input quantized_lstm.data quantized_gru.input quantized_gru.data", recurrent},
+    {"quantized.quantized_lstm_cell_dynamic(x, h, w, v, b, c)",
+     "aten.lstm_cell(x, h, weight(w), weight(v), bias(w), bias(v))"},
+    {"quantized.quantized_gru_cell_dynamic(x, h, w, v, b, c)",
+     "aten.gru_cell(x, h, weight(w), weight(v), bias(w), bias(v))"},
+    {"quantized.quantized_rnn_relu_cell_dynamic(x, h, w, v, b, c)",
+     "aten.rnn_relu_cell(x, h, weight(w), weight(v), bias(w), bias(v))"},
+    {"quantized.quantized_rnn_tanh_cell_dynamic(x, h, w, v, b, c)",
+     "aten.rnn_tanh_cell(x, h, weight(w), weight(v), bias(w), bias(v))"},
 };
 
 // Operators on sizes, for which quantized tensors are like others.
@@ -917,14 +731,11 @@ bool is_quantized_call(const LoweredCall& call, const Body& body) {
          gives_quantized(*call.node.meta) || first_quantization(call, body) != nullptr;
 }
 
-std::optional<Argument> rewrite_quantized(const LoweredCall& call, Body& body) {
-  static const NameTable<QuantizedRow> rows(kQuantizedRows);
-  if (!body.may_be_quantized()) {
-    body.refuse(call.node, "it takes or gives quantized tensors (--quantized refuse)");
-    return std::nullopt;
-  }
-  const QuantizedRow* row = rows.find(*call.node.target);
-  return row == nullptr ? std::nullopt : row->rewrite(call, body);
+Result rewrite_quantized(const LoweredCall& call, Body& body) {
+  static const RewriteTable table(kRows, make_call);
+  if (body.may_be_quantized()) return table.apply(*call.node.target, call, body);
+  body.refuse(call.node, "it takes or gives quantized tensors (--quantized refuse)");
+  return {};
 }
 
 }  // namespace fxtrace

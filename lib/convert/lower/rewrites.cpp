@@ -10,7 +10,6 @@
 
 #include "analysis/program_operations.h"
 #include "graph/analysis/fold_numbers.h"
-#include "operators/names/name_rows.h"
 #include "opinfo/python_spelling.h"
 #include "symbolic/python_operators.h"
 #include "symbolic/shape_env.h"
@@ -82,17 +81,6 @@ Result length(const LoweredCall& call, Body& body) {
   body.refuse(call.node, "the length is not known");
   return {};
 }
-
-// Calls the operator of torch.export that reads a number from the tensor.
-template <const char* TorchTarget>
-Result sym_question(const LoweredCall& call, Body& body) {
-  Meta meta = *call.node.meta;
-  if (!meta.value) meta = body.unknown_integer();
-  return body.emit(call.node, TorchTarget, call.args, call.kwargs, std::move(meta), call.node.name);
-}
-constexpr char kSymNumel[] = "aten.sym_numel.default";
-constexpr char kSymStride[] = "aten.sym_stride.int";
-constexpr char kSymOffset[] = "aten.sym_storage_offset.default";
 
 // --- attributes of tensors ---
 
@@ -255,12 +243,6 @@ Argument rounded_down(const LoweredCall& call, Body& body, const Argument& numbe
                    is_result);
 }
 
-// Rounds up: -floor(-x).
-Argument rounded_up(const LoweredCall& call, Body& body, const Argument& number, bool is_result = false) {
-  const Argument minus = calculate(call, body, "operator.neg", {number});
-  return calculate(call, body, "operator.neg", {rounded_down(call, body, minus)}, is_result);
-}
-
 // Returns whether all operands are of a type of numbers, and not such as texts of errors.
 bool are_numbers(const Body& body, const std::vector<Argument>& args) {
   return std::ranges::all_of(args, [&](const Argument& arg) {
@@ -356,13 +338,6 @@ Result arithmetic(const LoweredCall& call, Body& body) {
   return result;
 }
 
-// Renames a function.
-template <const char* TorchTarget>
-Result renamed(const LoweredCall& call, Body& body) {
-  if (!are_numbers(body, call.args)) return {};
-  return calculate(call, body, TorchTarget, call.args, true);
-}
-
 // Lowers max() and min() of numbers, or of a list.
 template <const char* TorchTarget>
 Result extremum(const LoweredCall& call, Body& body) {
@@ -400,24 +375,6 @@ Result sum(const LoweredCall& call, Body& body) {
   return result;
 }
 
-Result absolute(const LoweredCall& call, Body& body) {
-  if (call.args.size() != 1 || !are_numbers(body, call.args)) return {};
-  const bool gives_real = call.node.meta->kind() == ValueKind::kFloat;
-  const Argument number = gives_real ? as_real(call, body, call.args[0]) : call.args[0];
-  body.assume_within(number, kFits);
-  return calculate(call, body, kSymMax, {number, calculate(call, body, "operator.neg", {number})}, true);
-}
-
-Result quotient_and_rest(const LoweredCall& call, Body& body) {
-  const bool are_integers = call.args.size() == 2 && std::ranges::all_of(call.args, [&](const Argument& arg) {
-                              return body.meta_of(arg).kind() == ValueKind::kInt;
-                            });
-  if (!are_integers) return {};
-  if (!check_divisor(call, body)) return {};
-  return Argument::Tuple{{calculate(call, body, "operator.floordiv", call.args),
-                          calculate(call, body, "operator.mod", call.args)}};
-}
-
 // Lowers a power: that of integers is a float in TorchScript, too.
 Result power(const LoweredCall& call, Body& body) {
   if (call.args.size() != 2 || !are_numbers(body, call.args)) return {};
@@ -428,63 +385,6 @@ Result power(const LoweredCall& call, Body& body) {
   assume_exact(body, call.args);
   return calculate(call, body, "operator.pow",
                    {as_real(call, body, call.args[0]), as_real(call, body, call.args[1])}, true);
-}
-
-// Returns a and b if the number is the quotient a / b of integers.
-std::optional<std::vector<Argument>> find_quotient(const Body& body, const Argument& number) {
-  const auto* id = number.get_if<NodeId>();
-  const Node* quotient = id == nullptr ? nullptr : &body.view().node(*id);
-  const bool is_quotient = quotient != nullptr && quotient->target == "operator.truediv" &&
-                           std::ranges::all_of(quotient->args, [&](const Argument& part) {
-                             return body.meta_of(part).kind() == ValueKind::kInt;
-                           });
-  return is_quotient ? std::optional(quotient->args) : std::nullopt;
-}
-
-Result floor(const LoweredCall& call, Body& body) {
-  const Argument number = call.argument(0);
-  if (!are_numbers(body, {number})) return {};
-  if (!is_real(body, number)) {
-    assume_exact(body, {number});
-    return number;
-  }
-  if (const auto parts = find_quotient(body, number))
-    return calculate(call, body, "operator.floordiv", *parts, true);
-  return rounded_down(call, body, number, true);
-}
-
-Result ceil(const LoweredCall& call, Body& body) {
-  const Argument number = call.argument(0);
-  if (!are_numbers(body, {number})) return {};
-  if (!is_real(body, number)) return number;
-  if (const auto parts = find_quotient(body, number)) {  // -(-a//b)
-    const Argument minus = calculate(call, body, "operator.neg", {(*parts)[0]});
-    const Argument rounded = calculate(call, body, "operator.floordiv", {minus, (*parts)[1]});
-    return calculate(call, body, "operator.neg", {rounded}, true);
-  }
-  return rounded_up(call, body, number, true);
-}
-
-// Rounds to the nearest integer, as a float, ties to even.
-Result rounded(const LoweredCall& call, Body& body) {
-  const Argument number = call.argument(0);
-  if (!are_numbers(body, {number})) return {};
-  if (!is_real(body, number)) return as_real(call, body, number);
-  // Halves are rounded up in (floor(2x)+1)//2 and down in -((1-ceil(2x))//2); both are exact.
-  const std::int64_t one = 1, two = 2;
-  const auto apply = [&](const char* target, Argument a, Argument b) {
-    return calculate(call, body, target, {std::move(a), std::move(b)});
-  };
-  const Argument twice = apply("operator.mul", number, 2.0);
-  const Argument up =
-      apply("operator.floordiv", apply("operator.add", rounded_down(call, body, twice), one), two);
-  const Argument down =
-      calculate(call, body, "operator.neg",
-                {apply("operator.floordiv", apply("operator.sub", one, rounded_up(call, body, twice)), two)});
-  const Argument odd = apply("operator.mod", down, two);
-  const Argument even =
-      apply("operator.add", down, apply("operator.mul", apply("operator.sub", up, down), odd));
-  return calculate(call, body, kSymFloat, {even}, true);
 }
 
 // Returns the integer that a tensor without dimensions holds, if it was computed of integers alone, as
@@ -600,39 +500,11 @@ Result stored_scale(const LoweredCall& call, Body& body) {
   return body.stored_number(call.node.args[0]);
 }
 
-Result to_int(const LoweredCall& call, Body& body) {
-  if (auto number = stored_scale(call, body)) return number;
-  const Argument given = call.argument(0);
-  const ValueKind kind = body.meta_of(given).kind();
-  if (kind == ValueKind::kTensor) return item_of(call, body, ValueKind::kInt);
-  if (kind == ValueKind::kInt) return given;
-  if (kind == ValueKind::kBool)
-    return calculate(call, body, kSymIf, {given, std::int64_t{1}, std::int64_t{0}}, true);
-  return renamed<kSymInt>(call, body);
-}
-Result to_float(const LoweredCall& call, Body& body) {
-  if (auto number = stored_scale(call, body)) return number;
-  const Argument given = call.argument(0);
-  if (const auto* number = given.get_if<std::int64_t>()) return static_cast<double>(*number);
-  const ValueKind kind = body.meta_of(given).kind();
-  if (kind == ValueKind::kTensor) return item_of(call, body, ValueKind::kFloat);
-  if (kind == ValueKind::kFloat) return given;
-  if (kind == ValueKind::kBool) return calculate(call, body, kSymIf, {given, 1.0, 0.0}, true);
-  return renamed<kSymFloat>(call, body);
-}
-Result to_bool(const LoweredCall& call, Body& body) {
-  const Argument given = call.argument(0);
-  if (const auto* number = given.get_if<std::int64_t>()) return *number != 0;
-  const ValueKind kind = body.meta_of(given).kind();
-  if (kind == ValueKind::kBool) return given;
-  if (kind == ValueKind::kInt)
-    return body.emit(call.node, "operator.ne", {given, std::int64_t{0}}, {},
-                     plain_meta("bool", Expression::comparison("!=", *body.meta_of(given).value, 0)),
-                     call.node.name);
-  return item_of(call, body, ValueKind::kBool);
+template <ValueKind Kind>
+Result element(const LoweredCall& call, Body& body) {
+  return Kind == ValueKind::kBool || is_tensor(body, call.argument(0)) ? item_of(call, body, Kind) : Result();
 }
 Result item(const LoweredCall& call, Body& body) {
-  if (auto number = stored_scale(call, body)) return number;
   const Dtype dtype = body.meta_of(call.argument(0)).dtype;
   if (dtype == ScalarType::kBool) return item_of(call, body, ValueKind::kBool);
   return item_of(call, body, dtype && is_floating(*dtype) ? ValueKind::kFloat : ValueKind::kInt);
@@ -680,21 +552,6 @@ Result to_list(const LoweredCall& call, Body& body) {
 }
 
 // --- tensors of numbers ---
-
-// Lowers prim.NumToTensor, which torch.jit.trace applies to sizes.
-Result tensor_of_number(const LoweredCall& call, Body& body) {
-  const Argument number = call.argument(0);
-  const ValueKind kind = body.meta_of(number).kind();
-  Meta meta = *call.node.meta;
-  const ScalarType dtype = kind == ValueKind::kInt    ? ScalarType::kInt64
-                           : kind == ValueKind::kBool ? ScalarType::kBool
-                                                      : ScalarType::kFloat64;
-  meta.type = "Tensor";
-  meta.shape.emplace();
-  meta.dtype = dtype;
-  return body.emit(call.node, "aten.scalar_tensor.default", {number},
-                   {{"dtype", Argument::Dtype{dtype_name(dtype)}}}, std::move(meta), call.node.name);
-}
 
 void add_elements(const Argument& data, std::vector<Argument>& elements) {
   const auto* items = items_of(data);
@@ -755,15 +612,11 @@ Result tensor_of_data(const LoweredCall& call, Body& body) {
     part.shape.emplace();
     for (const Argument& element : elements)
       parts.items.push_back(tensor_of_element(call, body, element, part));
-    if (meta.shape->size() == 1)
-      return body.emit(call.node, "aten.stack.default", {std::move(parts)}, {}, std::move(meta),
-                       call.node.name);
     Argument::List sizes;
     for (const std::int64_t size : constant.shape) sizes.items.emplace_back(size);
-    part.shape.emplace({Expression(static_cast<std::int64_t>(elements.size()))});
-    const Argument row = body.emit(call.node, "aten.stack.default", {std::move(parts)}, {}, part);
-    return body.emit(call.node, "aten.view.default", {row, std::move(sizes)}, {}, std::move(meta),
-                     call.node.name);
+    const bool is_row = sizes.items.size() == 1;
+    return make_operations(is_row ? "aten.stack(parts)" : "aten.view(aten.stack(parts), sizes)",
+                           {{"parts", std::move(parts)}, {"sizes", std::move(sizes)}}, call, body, true);
   }
   const auto lifted = body.lift(constant);
   if (!lifted) {
@@ -785,146 +638,200 @@ Result is_identical(const LoweredCall& call, Body& body) {
 
 // --- operators ---
 
-// Lowers aten._convolution to the overload without the arguments that choose a kernel, which torch can
-// decompose.
-Result convolution(const LoweredCall& call, Body& body) {
-  std::vector<Argument> args = call.args;
-  constexpr std::size_t kArguments = 9;  // the number of arguments of aten.convolution
-  if (args.size() < kArguments) return {};
-  args.resize(kArguments);
-  return body.emit(call.node, "aten.convolution.default", std::move(args), {}, *call.node.meta,
-                   call.node.name);
-}
-
-// Lowers x.random_(from, to): torch writes calls as code of Python, where the overload `from` is a keyword.
-template <bool Writes>
-Result random_between(const LoweredCall& call, Body& body) {
-  const Argument tensor = call.argument(0, "self");
-  const Argument low = call.argument(1, "from"), high = call.argument(2, "to");
-  if (!are_numbers(body, {low, high}) || !body.meta_of(tensor).shape) return {};
-  const Argument drawn = body.emit(call.node, "aten.randint_like.low_dtype", {tensor, low, high}, {},
-                                   body.meta_of(tensor), Writes ? std::string() : call.node.name);
-  body.keep_maker(drawn);
-  if (!Writes) return drawn;
-  const Argument written =
-      body.emit(call.node, "aten.copy_.default", {tensor, drawn}, {}, body.meta_of(tensor), call.node.name);
-  body.keep_maker(written);
-  return written;
-}
-
-// Lowers views and writes of prims as the operators of aten that they run as: of other operators with aliases
-// torch decomposes none.
-template <const char* Target>
-Result as_aten(const LoweredCall& call, Body& body) {
-  std::vector<Argument> args;
-  const Schema schema = find_operator(parse_target(*call.node.target))->schema();
-  for (std::size_t i = 0; i < schema.arguments.size(); ++i)
-    args.push_back(call.argument(i, schema.arguments[i].name));
-  const Argument result = body.emit(call.node, Target, std::move(args), {}, *call.node.meta, call.node.name);
-  if (schema.writes()) body.keep_maker(result);
-  return result;
-}
-constexpr char kAlias[] = "aten.alias.default", kAsStrided[] = "aten.as_strided.default",
-               kConj[] = "aten._conj.default", kCopy[] = "aten.copy_.default",
-               kFlatten[] = "aten.flatten.using_ints", kImag[] = "aten.imag.default",
-               kPermute[] = "aten.permute.default", kReal[] = "aten.real.default",
-               kResize[] = "aten.resize_.default", kSqueeze[] = "aten.squeeze.dims",
-               kView[] = "aten.view.dtype";
-
-Result split_dim(const LoweredCall& call, Body& body) {
-  Argument::List sizes{{call.argument(2, "outer_length"), std::int64_t{-1}}};
-  return body.emit(call.node, "aten.unflatten.int",
-                   {call.argument(0, "a"), call.argument(1, "dim"), std::move(sizes)}, {}, *call.node.meta,
-                   call.node.name);
-}
-
 Result broadcast_in_dim(const LoweredCall& call, Body& body) {
-  Argument tensor = call.argument(0, "a");
-  const Argument shape = call.argument(1, "shape"), given = call.argument(2, "broadcast_dimensions");
+  const Argument tensor = call.argument(0, "a"), shape = call.argument(1, "shape");
+  const Argument given = call.argument(2, "broadcast_dimensions");
   const auto *sizes = items_of(shape), *places = items_of(given);
-  Meta meta = body.meta_of(tensor);
-  if (sizes == nullptr || places == nullptr || !meta.shape || meta.shape->size() != places->size()) return {};
+  if (sizes == nullptr || places == nullptr) return {};
+  std::string text = "x";
   for (std::size_t i = 0; i < sizes->size(); ++i) {
-    const auto place = static_cast<std::int64_t>(i);
-    if (std::ranges::find(*places, Argument(place)) != places->end()) continue;
-    meta.shape->insert(meta.shape->begin() + place, Expression(1));
-    tensor = body.emit(call.node, "aten.unsqueeze.default", {tensor, place}, {}, meta);
+    if (std::ranges::find(*places, Argument(static_cast<std::int64_t>(i))) == places->end())
+      text = "aten.unsqueeze(" + text + ", " + std::to_string(i) + ")";
   }
-  return body.emit(call.node, "aten.expand.default", {tensor, shape}, {}, *call.node.meta, call.node.name);
+  return make_operations("aten.expand(" + text + ", sizes)", {{"x", tensor}, {"sizes", shape}}, call, body,
+                         true);
 }
 
-// Leaves out a mark for the profiler, which torch.export does not keep either.
-Result left_out(const LoweredCall& /*call*/, Body& /*body*/) { return Argument(); }
+// Makes the calls of the texts below, in which a program rounds down, takes numbers as floats, and checks
+// that integers are exact as floats, that a sum of them fits into 64 bits, and that a remainder by them is
+// right.
+Result make_call(const LoweredCall& call, Body& body, const std::string& target, std::vector<Argument> args,
+                 Kwargs kwargs, bool is_last) {
+  if (target.starts_with("aten.sym_")) {
+    Meta meta = call.node.meta->value ? *call.node.meta : body.unknown_integer();
+    return body.emit(call.node, target, std::move(args), std::move(kwargs), std::move(meta), call.node.name);
+  }
+  if (target.starts_with("aten."))
+    return make_operation(call, body, target, std::move(args), std::move(kwargs), is_last);
+  if (!are_numbers(body, args)) return {};
+  if (target == "down") return rounded_down(call, body, args[0], is_last);
+  if (target == "real") return as_real(call, body, args[0]);
+  if (target == "divisor") return check_divisor(call, body) ? Result(args[0]) : Result();
+  if (target != "exact" && target != "fits") return calculate(call, body, target, std::move(args), is_last);
+  body.assume_within(args[0], target == "exact" ? kExact : kFits);
+  return args[0];
+}
 
-struct Row {
-  std::string_view space, names;
-  Rewrite rewrite = nullptr;
-};
+constexpr RewriteRow kRows[] = {
+    {"aten.size.int", size_int},
+    {"aten.size", all_sizes},
+    {"builtins: len aten: len.Tensor len.t", length},
+    {"aten.numel(self)", "aten.sym_numel(self)"},
+    {"aten.stride.int(self, dim)", "aten.sym_stride.int(self, dim)"},
+    {"aten.storage_offset(self)", "aten.sym_storage_offset(self)"},
+    {"builtins.getattr", attribute},
 
-constexpr Row kRows[] = {
-    {"aten.size", "int", size_int},
-    {"aten.size", "default", all_sizes},
-    {"", "builtins.len aten.len.Tensor aten.len.t", length},
-    {"aten", "numel.default", sym_question<kSymNumel>},
-    {"aten", "stride.int", sym_question<kSymStride>},
-    {"aten", "storage_offset.default", sym_question<kSymOffset>},
-    {"builtins", "getattr", attribute},
-    {"operator", "add sub mul floordiv mod truediv pow neg eq ne lt le gt ge and_ or_ lshift rshift",
+    {"operator: add sub mul floordiv mod truediv pow neg eq ne lt le gt ge and_ or_ lshift rshift",
      arithmetic},
-    {"", "operator.not_ torch.sym_not", renamed<kSymNot>},
-    {"torch", "sym_ite", renamed<kSymIf>},
-    {"", "math.sqrt torch.sym_sqrt", renamed<kSymSqrt>},
-    {"", "math.trunc torch.sym_int", renamed<kSymInt>},
-    {"math", "floor", floor},
-    {"math", "ceil", ceil},
-    {"math", "pow", power},
-    {"aten.round", "int float", rounded},
-    {"", "builtins.max torch.sym_max", extremum<kSymMax>},
-    {"", "builtins.min torch.sym_min", extremum<kSymMin>},
-    {"", "builtins.abs math.fabs", absolute},
-    {"builtins", "sum", sum},
-    {"builtins", "divmod", quotient_and_rest},
-    {"builtins", "int", to_int},
-    {"", "builtins.float torch.sym_float", to_float},
-    {"builtins", "bool", to_bool},
-    {"aten", "item.default", item},
-    {"torch.Tensor", "tolist", to_list},
-    {"prim.NumToTensor", "Scalar bool", tensor_of_number},
-    {"torch", "tensor as_tensor", tensor_of_data},
-    {"prims", "as_strided.default", as_aten<kAsStrided>},
-    {"prims", "broadcast_in_dim.default", broadcast_in_dim},
-    {"prims", "collapse_view.default", as_aten<kFlatten>},
-    {"prims", "conj.default", as_aten<kConj>},
-    {"prims", "copy_to.default", as_aten<kCopy>},
-    {"prims", "imag.default", as_aten<kImag>},
-    {"prims", "real.default", as_aten<kReal>},
-    {"prims", "resize.default", as_aten<kResize>},
-    {"prims", "split_dim.default", split_dim},
-    {"prims", "squeeze.default", as_aten<kSqueeze>},
-    {"prims", "transpose.default", as_aten<kPermute>},
-    {"prims", "view_of.default", as_aten<kAlias>},
-    {"prims", "view_of_dtype.default", as_aten<kView>},
-    {"operator", "getitem", item_of_container},
-    {"operator", "iadd", extended},
-    {"operator", "setitem", with_item_set},
-    {"operator", "delitem", with_item_deleted},
-    {"operator", "contains", is_in},
-    {"operator", "is_", is_identical<true>},
-    {"operator", "is_not", is_identical<false>},
-    {"builtins", "list", listed<Argument::List>},
-    {"builtins", "tuple", listed<Argument::Tuple>},
-    {"profiler", "_record_function_enter_new.default _record_function_exit._RecordFunction", left_out},
-    {"aten._convolution", "default deprecated", convolution},
-    {"aten.random_", "from", random_between<true>},
-    {"aten.random", "from", random_between<false>},
+    {"operator.not_ torch.sym_not(x)", "torch.sym_not(x)"},
+    {"torch.sym_ite(condition, x, y)", "torch.sym_ite(condition, x, y)"},
+    {"math.sqrt torch.sym_sqrt(x)", "torch.sym_sqrt(x)"},
+    {"math.pow", power},
+    {"builtins.max torch.sym_max", extremum<kSymMax>},
+    {"builtins.min torch.sym_min", extremum<kSymMin>},
+    {"builtins.sum", sum},
+    {"builtins.abs(x)", "torch.sym_max(fits(x), operator.neg(x))"},
+    {"math.fabs(x)", "y = real(fits(x)); torch.sym_max(y, operator.neg(y))"},
+    {"builtins.divmod(x=int, y=int)", "(operator.floordiv(x, divisor(y)), operator.mod(x, y))"},
+    {"math.floor(operator.truediv(x=int, y=int))", "operator.floordiv(x, y)"},
+    {"math.floor(x=float)", "down(x)"},
+    {"math.floor(x=number)", "exact(x)"},
+    {"math.ceil(operator.truediv(x=int, y=int))", "operator.neg(operator.floordiv(operator.neg(x), y))"},
+    {"math.ceil(x=float)", "operator.neg(down(operator.neg(x)))"},
+    {"math.ceil(x=number)", "x"},
+    // To the nearest integer, ties to even: halves are rounded up in `up` and down in `low`; both are exact.
+    {"aten: round.int round.float(x=float)",
+     "twice = operator.mul(x, 2.0); "
+     "up = operator.floordiv(operator.add(down(twice), 1), 2); "
+     "low = operator.neg(operator.floordiv(operator.sub(1, operator.neg(down(operator.neg(twice)))), 2)); "
+     "odd = operator.mod(low, 2); "
+     "torch.sym_float(operator.add(low, operator.mul(operator.sub(up, low), odd)))"},
+    {"aten: round.int round.float(x=number)", "real(x)"},
+
+    {"builtins: int float torch: sym_float aten: item", stored_scale},
+    {"builtins.int", element<ValueKind::kInt>},
+    {"builtins.int(x=int)", "x"},
+    {"builtins.int(x=bool)", "torch.sym_ite(x, 1, 0)"},
+    {"builtins.int math.trunc torch.sym_int(x)", "torch.sym_int(x)"},
+    {"builtins.float torch.sym_float", element<ValueKind::kFloat>},
+    {"builtins.float torch.sym_float(x=float)", "x"},
+    {"builtins.float torch.sym_float(x=bool)", "torch.sym_ite(x, 1.0, 0.0)"},
+    {"builtins.float torch.sym_float(x)", "torch.sym_float(x)"},
+    {"builtins.bool(x=bool)", "x"},
+    {"builtins.bool(x=int)", "operator.ne(x, 0)"},
+    {"builtins.bool", element<ValueKind::kBool>},
+    {"aten.item", item},
+    {"torch.Tensor.tolist", to_list},
+    // torch.jit.trace makes tensors of sizes.
+    {"prim: NumToTensor.Scalar NumToTensor.bool(x=int)", "aten.scalar_tensor(x, dtype=dtype('int64'))"},
+    {"prim: NumToTensor.Scalar NumToTensor.bool(x=bool)", "aten.scalar_tensor(x, dtype=dtype('bool'))"},
+    {"prim: NumToTensor.Scalar NumToTensor.bool(x)", "aten.scalar_tensor(x, dtype=dtype('float64'))"},
+    {"torch: tensor as_tensor", tensor_of_data},
+
+    // Views and writes of prims are operators of aten: of other operators with aliases torch decomposes none.
+    {"prims.as_strided(a, size, stride, storage_offset)", "aten.as_strided(a, size, stride, storage_offset)"},
+    {"prims.broadcast_in_dim", broadcast_in_dim},
+    {"prims.collapse_view(a, start, end)", "aten.flatten.using_ints(a, start, end)"},
+    {"prims.conj(a)", "aten._conj(a)"},
+    {"prims.copy_to(a, b)", "aten.copy_(a, b)"},
+    {"prims.imag(self)", "aten.imag(self)"},
+    {"prims.real(self)", "aten.real(self)"},
+    {"prims.resize(a, shape)", "aten.resize_(a, shape)"},
+    {"prims.split_dim(a, dim, outer_length)", "aten.unflatten.int(a, dim, [outer_length, -1])"},
+    {"prims.squeeze(a, dimensions)", "aten.squeeze.dims(a, dimensions)"},
+    {"prims.transpose(a, permutation)", "aten.permute(a, permutation)"},
+    {"prims.view_of(a)", "aten.alias(a)"},
+    {"prims.view_of_dtype(a, dtype)", "aten.view.dtype(a, dtype)"},
+
+    {"operator.getitem", item_of_container},
+    {"operator.iadd", extended},
+    {"operator.setitem", with_item_set},
+    {"operator.delitem", with_item_deleted},
+    {"operator.contains", is_in},
+    {"operator.is_", is_identical<true>},
+    {"operator.is_not", is_identical<false>},
+    {"builtins.list", listed<Argument::List>},
+    {"builtins.tuple", listed<Argument::Tuple>},
+    // torch.export does not keep marks for the profiler either.
+    {"profiler: _record_function_enter_new _record_function_exit._RecordFunction(_)", "None"},
+    // torch can decompose the overload without the arguments that choose a kernel.
+    {"aten: _convolution _convolution.deprecated(input, weight, bias, stride, padding, dilation, "
+     "transposed, output_padding, groups, _)",
+     "aten.convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)"},
+    // torch writes calls as code of Python, where the overload `from` is a keyword.
+    {"aten.random.from(self, from_=number, to=number)", "aten.randint_like.low_dtype(self, from_, to)"},
+    {"aten.random_.from(self, from_=number, to=number)",
+     "aten.copy_(self, aten.randint_like.low_dtype(self, from_, to))"},
 };
+
+// --- tables ---
+
+bool is_of(const Body& body, const Argument& operand, const std::string& type) {
+  if (type == "number") return are_numbers(body, {operand});
+  Meta wanted;
+  wanted.type = type;
+  return body.meta_of(operand).kind() == wanted.kind();
+}
 
 }  // namespace
 
-Rewrite find_rewrite(std::string_view target) {
-  static const NameTable<Row> rows(kRows);
-  const Row* row = rows.find(target);
-  return row == nullptr ? nullptr : row->rewrite;
+RewriteTable::RewriteTable(std::span<const RewriteRow> rows, MakeCall make) : make_(make) {
+  for (const RewriteRow& row : rows) {
+    rows_.push_back({row.function, {row.before, row.after}});
+    for (const std::string& target : rows_.back().text.before.targets())
+      by_target_[target].push_back(rows_.size() - 1);
+  }
+}
+
+Result RewriteTable::apply(std::string_view target, const LoweredCall& call, Body& body) const {
+  const auto found = by_target_.find(std::string(target));
+  if (found == by_target_.end()) return {};
+  const TextLookup lookup{
+      [&](NodeId id) -> const Node& { return body.view().node(id); },
+      [&](const Argument& operand, const std::string& type) { return is_of(body, operand, type); }};
+  const auto make = [&](const std::string& name, std::vector<Argument> args, Kwargs kwargs, bool is_last) {
+    return make_(call, body, name, std::move(args), std::move(kwargs), is_last);
+  };
+  for (const std::size_t place : found->second) {
+    const Compiled& row = rows_[place];
+    Result result;
+    if (row.function != nullptr)
+      result = row.function(call, body);
+    else if (auto variables = row.text.before.match(target, call.args, call.kwargs, lookup))
+      result = row.text.after.make(*std::move(variables), make);
+    if (result || body.is_refused(call.node)) return result;
+  }
+  return {};
+}
+
+Result make_operation(const LoweredCall& call, Body& body, const std::string& target,
+                      std::vector<Argument> args, Kwargs kwargs, bool is_last) {
+  const Meta& own = *call.node.meta;
+  if (is_last && own.items)
+    return Argument::Tuple{body.emit_all(call.node, target, std::move(args), *own.items)};
+  Meta meta = own;
+  if (!is_last || !own.shape || !own.dtype) meta = body.inferred_meta(target, args, kwargs);
+  if (!meta.shape || !meta.dtype) {
+    body.refuse(call.node, "the shape of its result is not known", body.help_for_shapes());
+    return {};
+  }
+  const Argument result = body.emit(call.node, target, std::move(args), std::move(kwargs), std::move(meta),
+                                    is_last ? call.node.name : std::string());
+  if (effect_of(body.view(), *result.get_if<NodeId>()) > Effect::kPure) body.keep_maker(result);
+  return result;
+}
+
+Result make_operations(std::string_view text, const TextVariables& variables, const LoweredCall& call,
+                       Body& body, bool is_result) {
+  return TextReplacement(text).make(
+      variables, [&](const std::string& target, std::vector<Argument> args, Kwargs kwargs, bool is_last) {
+        return make_operation(call, body, target, std::move(args), std::move(kwargs), is_result && is_last);
+      });
+}
+
+const RewriteTable& plain_rewrites() {
+  static const RewriteTable table(kRows, make_call);
+  return table;
 }
 
 }  // namespace fxtrace
