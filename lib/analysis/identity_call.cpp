@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/node_arguments.h"
 #include "graph/rewrite.h"
 #include "opinfo/identities.h"
 #include "shapes/scalar_type.h"
@@ -25,14 +26,11 @@ std::optional<std::string> dtype_of(const Argument& argument) {
 bool is_none(const Argument* argument) { return argument == nullptr || argument->is<Argument::None>(); }
 
 // One call, with access to its known arguments.
-class Call {
+class Call : public NodeArguments {
  public:
   Call(const Graph& graph, const Node& node, const OperatorEntry& info)
-      : graph_(graph), node_(node), info_(info) {}
+      : NodeArguments(node, info), graph_(graph), node_(node) {}
 
-  const Argument* find(std::string_view argument) const {
-    return find_argument(node_, info_.schema, argument);
-  }
   const Node* input() const { return node_of(node_.args.empty() ? nullptr : &node_.args.front()); }
   const Node* node_of(const Argument* argument) const {
     const auto* id = argument == nullptr ? nullptr : argument->get_if<NodeId>();
@@ -42,17 +40,16 @@ class Call {
     const Argument* given = find(argument);
     return is_none(given) || *given == Argument(false);
   }
-  // Returns an integer argument, or `otherwise` when it is left out; nothing when it is not known.
-  std::optional<std::int64_t> integer(std::string_view argument, std::int64_t otherwise) const {
-    const Argument* given = find(argument);
-    return is_none(given) ? std::optional(otherwise) : known_integer(graph_, *given);
+  std::optional<std::int64_t> integer(std::string_view argument,
+                                      std::optional<std::int64_t> otherwise = {}) const {
+    return NodeArguments::integer(graph_, argument, otherwise);
   }
   // Returns the input's shape; null when it is unknown.
   const std::vector<Meta::Dim>* shape() const {
     return input()->meta->shape ? &*input()->meta->shape : nullptr;
   }
-  std::optional<std::size_t> dim(std::string_view argument, std::int64_t otherwise) const {
-    const auto given = integer(argument, otherwise);
+  std::optional<std::size_t> dim(std::string_view argument) const {
+    const auto given = integer(argument);
     if (!given) return std::nullopt;
     if (*given >= 0) return static_cast<std::size_t>(*given);
     if (shape() == nullptr) return std::nullopt;
@@ -86,7 +83,6 @@ class Call {
  private:
   const Graph& graph_;
   const Node& node_;
-  const OperatorEntry& info_;
 };
 
 constexpr std::int64_t kPreserveFormat = 1;  // c10::MemoryFormat
@@ -101,9 +97,9 @@ bool keeps_format(const Call& call) {
 bool is_full_slice(const Call& call) {
   const auto start = call.integer("start", 0);
   const auto end = call.integer("end", INT64_MAX);
-  if (start != 0 || call.integer("step", 1) != 1) return false;
+  if (start != 0 || call.integer("step") != 1) return false;
   if (end == INT64_MAX) return true;
-  const auto dim = call.dim("dim", 0);
+  const auto dim = call.dim("dim");
   if (!dim || call.shape() == nullptr || *dim >= call.shape()->size()) return false;
   const Meta::Dim& size = (*call.shape())[*dim];
   if (end && size.number()) return *end >= *size.number();
@@ -142,8 +138,8 @@ bool other_is_alike(const Call& call, std::string_view argument) {
 }
 
 bool swaps_nothing(const Call& call) {
-  const auto first = call.dim("dim0", 0);
-  return first && first == call.dim("dim1", 0);
+  const auto first = call.dim("dim0");
+  return first && first == call.dim("dim1");
 }
 
 bool gives_input(const Call& call, const IdentityRule& rule) {

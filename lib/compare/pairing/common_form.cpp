@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "analysis/identity_call.h"
+#include "analysis/node_arguments.h"
 #include "compare/pairing/compared_graph.h"
 #include "costs/known_arguments.h"
 #include "graph/analysis/fold_numbers.h"
@@ -124,7 +125,7 @@ class CommonForm {
   // Returns the number that `to` converts: torch.jit.trace converts numbers whose dtype torch.export has in a
   // tensor.
   static std::optional<Argument> converted(const Node& node, const OperatorEntry& info) {
-    const Argument* given = find_argument(node, info.schema, "dtype");
+    const Argument* given = NodeArguments(node, info).find("dtype");
     const auto* dtype = given == nullptr ? nullptr : given->get_if<Argument::Dtype>();
     return dtype == nullptr ? std::nullopt : as_dtype(node.args[0], dtype->name);
   }
@@ -290,7 +291,7 @@ class CommonForm {
     const bool is_sum = node.target->starts_with("aten.add.");
     if ((!is_sum && !node.target->starts_with("aten.rsub.")) || node.args.size() < 2) return false;
     const OperatorEntry* info = semantics_.find_operator(node.target);
-    const Argument* alpha = info == nullptr ? nullptr : find_argument(node, info->schema, "alpha");
+    const Argument* alpha = info == nullptr ? nullptr : NodeArguments(node, *info).find("alpha");
     if (info == nullptr || (alpha != nullptr && *alpha != Argument(std::int64_t{1}))) return false;
     Argument subtracted = node.args[0];
     if (is_sum) {

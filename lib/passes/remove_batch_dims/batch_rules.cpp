@@ -198,7 +198,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     const std::string target = !is_matrix ? "aten.linalg_vector_norm.default"
                                : is_text  ? "aten.linalg_matrix_norm.str_ord"
                                           : "aten.linalg_matrix_norm.default";
-    NamedArguments args(semantics_.find_operator(target)->schema);
+    NamedArguments args(*semantics_.find_operator(target));
     args.copy(args_);
     if (!has_order) args.set("ord", std::int64_t{2});
     Batched given = value;
@@ -247,7 +247,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     if (!reduces_everything()) return leading();
     const std::string target = rule_.target.empty() ? *node_.target : std::string(rule_.target);
     const OperatorEntry& over_dimensions = *semantics_.find_operator(target);
-    NamedArguments args(over_dimensions.schema);
+    NamedArguments args(over_dimensions);
     args.copy(args_);
     const bool takes_list = args.formal("dim").type.required().is_list();
     const bool keeps_rank =
@@ -467,7 +467,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     if (args_.find_argument("sorter") != nullptr) all.push_back(tensor("sorter"));
     const Levels levels = BatchPlan::common_levels(all);
     const OperatorEntry& of_tensors = *semantics_.find_operator("aten.searchsorted.Tensor");
-    NamedArguments args(of_tensors.schema);
+    NamedArguments args(of_tensors);
     args.copy(args_);
     const auto spread = [&](const Batched& one) { return plan_.spread(node_, one, levels, one.rank()); };
     args.set(sequence, spread(sorted));
