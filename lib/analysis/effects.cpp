@@ -199,7 +199,7 @@ void Semantics::add_operator(const Graph& graph, const Node& node, const Operato
   effects.reads_elements = !has(traits::kGivesSize);
   effects.changes_shape = has(traits::kChangesShape);
   for (std::size_t i = 0; i < info.schema.arguments.size(); ++i) {
-    if (info.schema.arguments[i].is_written) add_inputs(args.find(i), effects.written);
+    if (info.schema.arguments[i].is_written) add_inputs(args.find_argument(i), effects.written);
   }
   if (has(traits::kHiddenWrite) && !is_off(args, training)) {
     // Normalizations write their statistics, if they have any; of others nothing is known.
@@ -207,14 +207,14 @@ void Semantics::add_operator(const Graph& graph, const Node& node, const Operato
     for (std::size_t i = 0; i < info.schema.arguments.size(); ++i) {
       if (!info.schema.arguments[i].name.starts_with("running_")) continue;
       has_statistics = true;
-      add_inputs(args.find(i), effects.written);
+      add_inputs(args.find_argument(i), effects.written);
     }
     if (!has_statistics) add_inputs(node, effects.written);
   }
   const bool shares = !info.aliases.empty() && !converts(graph, node, info);
   for (const Alias& alias : info.aliases) {
     if (!shares) break;
-    add_inputs(args.find(alias.argument), effects.shared);
+    add_inputs(args.find_argument(alias.argument), effects.shared);
     // A list that an element is put into shares memory with it afterwards.
     effects.joins_inputs = effects.joins_inputs || alias.of_elements;
   }

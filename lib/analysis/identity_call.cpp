@@ -11,6 +11,7 @@
 #include "graph/rewrite.h"
 #include "opinfo/identities.h"
 #include "shapes/scalar_type.h"
+#include "support/find_position.h"
 
 namespace fxtrace {
 namespace {
@@ -37,7 +38,7 @@ class Call : public NodeArguments {
     return id == nullptr ? nullptr : &graph_.node(*id);
   }
   bool is_off(std::string_view argument) const {
-    const Argument* given = find(argument);
+    const Argument* given = find_argument(argument);
     return is_none(given) || *given == Argument(false);
   }
   std::optional<std::int64_t> integer(std::string_view argument,
@@ -57,7 +58,7 @@ class Call : public NodeArguments {
   }
   // Returns whether the sizes are those of the input, or -1 in at most `unknown` places.
   bool keeps_sizes(std::string_view argument, std::size_t unknown) const {
-    const Argument* sizes = find(argument);
+    const Argument* sizes = find_argument(argument);
     const auto* list = sizes == nullptr ? nullptr : sizes->get_if<Argument::List>();
     if (list == nullptr || shape() == nullptr || list->items.size() != shape()->size()) return false;
     for (std::size_t i = 0; i < list->items.size(); ++i) {
@@ -69,13 +70,11 @@ class Call : public NodeArguments {
     return true;
   }
   bool keeps_order(std::string_view argument) const {
-    const Argument* dims = find(argument);
+    const Argument* dims = find_argument(argument);
     const auto* list = dims == nullptr ? nullptr : dims->get_if<Argument::List>();
     if (list == nullptr) return false;
-    const auto rank = static_cast<std::int64_t>(list->items.size());
-    for (std::int64_t i = 0; i < rank; ++i) {
-      const auto dim = known_integer(graph_, list->items[static_cast<std::size_t>(i)]);
-      if (!dim || (*dim < 0 ? *dim + rank : *dim) != i) return false;
+    for (std::size_t i = 0; i < list->items.size(); ++i) {
+      if (find_position(std::ssize(list->items), known_integer(graph_, list->items[i])) != i) return false;
     }
     return true;
   }
@@ -88,7 +87,7 @@ class Call : public NodeArguments {
 constexpr std::int64_t kPreserveFormat = 1;  // c10::MemoryFormat
 
 bool keeps_format(const Call& call) {
-  const Argument* format = call.find("memory_format");
+  const Argument* format = call.find_argument("memory_format");
   if (is_none(format) || *format == Argument(kPreserveFormat)) return true;
   const auto* named = format->get_if<Argument::MemoryFormat>();
   return named != nullptr && named->name == "preserve_format";
@@ -104,7 +103,7 @@ bool is_full_slice(const Call& call) {
   const Meta::Dim& size = (*call.shape())[*dim];
   if (end && size.number()) return *end >= *size.number();
   // x[:n] of a tensor with n rows
-  const auto* given = call.node_of(call.find("end"));
+  const auto* given = call.node_of(call.find_argument("end"));
   return given != nullptr && given->meta->kind() == ValueKind::kInt && given->meta->value == size;
 }
 
@@ -120,17 +119,18 @@ bool same_device(const Meta& meta, const Argument* device) {
 }
 
 bool asks_for_copy(const Call& call) {
-  return (call.find("copy") != nullptr && !call.is_off("copy")) || !keeps_format(call);
+  return (call.find_argument("copy") != nullptr && !call.is_off("copy")) || !keeps_format(call);
 }
 
 bool keeps_type(const Call& call) {
   const Meta& meta = call.input()->meta;
-  return !asks_for_copy(call) && is_none(call.find("layout")) && is_none(call.find("pin_memory")) &&
-         same_dtype(meta, call.find("dtype")) && same_device(meta, call.find("device"));
+  return !asks_for_copy(call) && is_none(call.find_argument("layout")) &&
+         is_none(call.find_argument("pin_memory")) && same_dtype(meta, call.find_argument("dtype")) &&
+         same_device(meta, call.find_argument("device"));
 }
 
 bool other_is_alike(const Call& call, std::string_view argument) {
-  const Node* other = call.node_of(call.find(argument));
+  const Node* other = call.node_of(call.find_argument(argument));
   if (other == nullptr || asks_for_copy(call)) return false;
   const Meta& a = call.input()->meta;
   const Meta& b = other->meta;
@@ -154,7 +154,7 @@ bool gives_input(const Call& call, const IdentityRule& rule) {
       return other_is_alike(call, rule.argument);
     case When::kSameAsOther:
       return other_is_alike(call, rule.argument) && call.shape() != nullptr &&
-             *call.shape() == call.node_of(call.find(rule.argument))->meta->shape;
+             *call.shape() == call.node_of(call.find_argument(rule.argument))->meta->shape;
     case When::kSameSizes:
       return call.keeps_sizes(rule.argument, 1);
     case When::kSameSizesOrAny:
@@ -168,7 +168,7 @@ bool gives_input(const Call& call, const IdentityRule& rule) {
     case When::kFullRange:
       return is_full_slice(call);
     case When::kEvaluation: {
-      const Argument* train = call.find("train");
+      const Argument* train = call.find_argument("train");
       return train != nullptr && *train == Argument(false);
     }
   }
@@ -191,13 +191,13 @@ bool converts(const Graph& graph, const Node& node, const OperatorEntry& info) {
   if (rule.when != When::kSameType && rule.when != When::kSameTypeAsOther) return false;
   const Call call(graph, node, info);
   if (call.input() == nullptr) return false;
-  if (call.find("copy") != nullptr && *call.find("copy") == Argument(true)) return true;
+  if (call.find_argument("copy") != nullptr && *call.find_argument("copy") == Argument(true)) return true;
   const auto own = call.input()->meta->dtype_text();
   if (rule.when == When::kSameType) {
-    const Argument* dtype = call.find("dtype");
+    const Argument* dtype = call.find_argument("dtype");
     return !is_none(dtype) && differs(dtype_of(*dtype), own);
   }
-  const Node* other = call.node_of(call.find(rule.argument));
+  const Node* other = call.node_of(call.find_argument(rule.argument));
   return other != nullptr && differs(other->meta->dtype_text(), own);
 }
 

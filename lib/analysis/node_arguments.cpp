@@ -7,27 +7,27 @@
 
 namespace fxtrace {
 
-const Argument* NodeArguments::find(std::size_t place) const {
+const Argument* NodeArguments::find_argument(std::size_t place) const {
   const SchemaArgument& formal = op_.schema.arguments.at(place);
-  return find_argument(node_, formal.keyword_only ? SIZE_MAX : place, formal.name);
+  return fxtrace::find_argument(node_, formal.keyword_only ? SIZE_MAX : place, formal.name);
 }
 
-const Argument* NodeArguments::find(std::string_view name) const {
+const Argument* NodeArguments::find_argument(std::string_view name) const {
   const auto place = op_.schema.find_argument(name);
-  return place ? find(*place) : nullptr;
+  return place ? find_argument(*place) : nullptr;
 }
 
 std::optional<Argument> NodeArguments::value(std::string_view name) const {
   const auto place = op_.schema.find_argument(name);
   if (!place) return std::nullopt;
-  const Argument* given = find(*place);
+  const Argument* given = find_argument(*place);
   return given != nullptr ? std::optional(*given) : plain_argument(op_.defaults[*place]);
 }
 
 std::optional<std::int64_t> NodeArguments::integer(const Graph& graph, std::string_view name,
                                                    std::optional<std::int64_t> otherwise) const {
   const auto place = op_.schema.find_argument(name);
-  const Argument* given = place ? find(*place) : nullptr;
+  const Argument* given = place ? find_argument(*place) : nullptr;
   if (given != nullptr && !given->is<Argument::None>()) return known_integer(graph, *given);
   const SymInt* usual = place ? op_.defaults[*place].integer() : nullptr;
   return usual != nullptr ? usual->number() : otherwise;

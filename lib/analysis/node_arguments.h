@@ -17,8 +17,8 @@ class NodeArguments {
   NodeArguments(const Node& node, const OperatorEntry& op) : node_(node), op_(op) {}
 
   // Returns the argument for a parameter; null when it is left out, or there is no such parameter.
-  const Argument* find(std::size_t place) const;
-  const Argument* find(std::string_view name) const;
+  const Argument* find_argument(std::size_t place) const;
+  const Argument* find_argument(std::string_view name) const;
   // Returns the argument or its default; nothing when there is neither.
   std::optional<Argument> value(std::string_view name) const;
   // Returns an integer, if it is known.  One that is left out, or None, is its default, or else `otherwise`.

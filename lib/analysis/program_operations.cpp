@@ -21,7 +21,7 @@ std::optional<NodeId> changed_in_place(const Node& operation, const Operator* op
   const OperatorEntry& entry = entry_of(*op);
   for (const Alias& alias : entry.aliases) {
     if (alias.result != 0 || !entry.schema.is_written(alias.argument)) continue;
-    const Argument* argument = NodeArguments(operation, entry).find(alias.argument);
+    const Argument* argument = NodeArguments(operation, entry).find_argument(alias.argument);
     const auto* value = argument == nullptr ? nullptr : argument->get_if<NodeId>();
     if (value != nullptr) return *value;
   }
@@ -236,7 +236,7 @@ std::vector<std::pair<NodeId, NodeId>> may_give_back(const ProgramView& graph, N
   const auto* value = node.args.front().get_if<NodeId>();
   if (value == nullptr || !graph.facts(operation).gives_value) return {};
   // x.to(..., copy=True)
-  const Argument* copy = NodeArguments(node, entry_of(*op)).find("copy");
+  const Argument* copy = NodeArguments(node, entry_of(*op)).find_argument("copy");
   if (copy != nullptr && *copy == Argument(true)) return {};
   // Dropout (x, p, train) drops nothing if p is 0 or train is false.
   const bool drops =

@@ -118,7 +118,7 @@ void drop(Sizes& all, std::size_t i) { all.erase(all.begin() + static_cast<std::
 // The memory format that the call requests.
 enum class Order : std::uint8_t { kNone, kPreserved, kContiguous, kOther };
 Order order_of(const Node& node, const OperatorEntry& info) {
-  const Argument* format = NodeArguments(node, info).find("memory_format");
+  const Argument* format = NodeArguments(node, info).find_argument("memory_format");
   if (format == nullptr || format->is<Argument::None>()) return Order::kNone;
   const auto* named = format->get_if<Argument::MemoryFormat>();
   // TorchScript writes memory formats as numbers.
@@ -258,7 +258,8 @@ std::optional<Strides::Known> Strides::of_view(const Node& node, const OperatorE
   Known view = *base;
   if (name == "alias" || name == "detach") return view;
   if (name == "contiguous" || is_reshape(name) || is_one_of(name, {"view", "view_as", "unflatten"})) {
-    if (args.find("dtype") != nullptr || order_of(node, info) > Order::kContiguous) return std::nullopt;
+    if (args.find_argument("dtype") != nullptr || order_of(node, info) > Order::kContiguous)
+      return std::nullopt;
     const auto seen = view_as(base->sizes, base->strides, sizes);
     if (!seen || (!seen->is_view && !is_reshape(name) && name != "contiguous")) return std::nullopt;
     const bool is_dense = !seen->is_view || name == "contiguous";
@@ -281,7 +282,7 @@ std::optional<Strides::Known> Strides::of_view(const Node& node, const OperatorE
     return view;
   }
   if (name == "permute") {
-    const Argument* given = args.find("dims");
+    const Argument* given = args.find_argument("dims");
     const auto* dims = given == nullptr ? nullptr : given->get_if<Argument::List>();
     if (dims == nullptr || dims->items.size() != rank) return std::nullopt;
     for (std::size_t i = 0; i < rank; ++i) {

@@ -6,6 +6,7 @@
 
 #include "analysis/node_arguments.h"
 #include "graph/rewrite.h"
+#include "support/find_position.h"
 
 namespace fxtrace {
 namespace {
@@ -41,16 +42,14 @@ std::optional<std::vector<std::int64_t>> integers(const Argument* argument) {
 }
 
 std::optional<std::vector<Argument>> inverse_permutation(const Node& node, const OperatorEntry& info) {
-  const auto dims = integers(NodeArguments(node, info).find("dims"));
+  const auto dims = integers(NodeArguments(node, info).find_argument("dims"));
   if (!dims) return std::nullopt;
-  const auto rank = static_cast<std::int64_t>(dims->size());
   Argument::List inverse;
   inverse.items.resize(dims->size());
-  for (std::int64_t i = 0; i < rank; ++i) {
-    const std::int64_t dim = (*dims)[static_cast<std::size_t>(i)];
-    const std::int64_t from = dim < 0 ? dim + rank : dim;
-    if (from < 0 || from >= rank) return std::nullopt;
-    inverse.items[static_cast<std::size_t>(from)] = i;
+  for (std::int64_t i = 0; i < std::ssize(*dims); ++i) {
+    const auto from = find_position(std::ssize(*dims), (*dims)[static_cast<std::size_t>(i)]);
+    if (!from) return std::nullopt;
+    inverse.items[*from] = i;
   }
   return std::vector<Argument>{std::move(inverse)};
 }
@@ -64,27 +63,29 @@ class Parts {
   std::optional<std::vector<Argument>> place(std::int64_t index) const {
     const auto dim = integer("dim");
     if (!dim || index < 0 || index >= kMaxParts) return std::nullopt;
-    if (takes("chunks") || takes("sections")) {
-      const auto parts = integer(takes("chunks") ? "chunks" : "sections");
+    const bool is_chunk = schema_.find_formal("chunks") != nullptr;
+    if (is_chunk || schema_.find_formal("sections") != nullptr) {
+      const auto parts = integer(is_chunk ? "chunks" : "sections");
       const auto size = size_of_base(*dim);
       if (!parts || *parts <= 0 || !is_size(*parts) || !size || !is_size(*size)) return std::nullopt;
-      return takes("chunks") ? chunk(*dim, index, *parts, *size) : section(*dim, index, *parts, *size);
+      return is_chunk ? chunk(*dim, index, *parts, *size) : section(*dim, index, *parts, *size);
     }
-    if (takes("indices")) {
-      const auto indices = integers(args_.find("indices"));
+    if (schema_.find_formal("indices") != nullptr) {
+      const auto indices = integers(args_.find_argument("indices"));
       if (!indices || index > static_cast<std::int64_t>(indices->size())) return std::nullopt;
       const auto at = static_cast<std::size_t>(index);
       return range(*dim, at == 0 ? 0 : (*indices)[at - 1],
                    at == indices->size() ? INT64_MAX : (*indices)[at]);
     }
-    const SchemaArgument* given = takes("split_size") ? takes("split_size") : takes("split_sizes");
+    const SchemaArgument* given = schema_.find_formal("split_size");
+    if (given == nullptr) given = schema_.find_formal("split_sizes");
     if (given == nullptr) return std::vector<Argument>{*dim, index};
     if (!given->type.is_list()) {
       const auto size = integer(given->name);
       if (!size || *size == 0 || !is_size(*size)) return std::nullopt;
       return range(*dim, index * *size, (index + 1) * *size);
     }
-    const auto sizes = integers(args_.find(given->name));
+    const auto sizes = integers(args_.find_argument(given->name));
     if (!sizes || index >= static_cast<std::int64_t>(sizes->size())) return std::nullopt;
     if (!std::ranges::all_of(*sizes, is_size)) return std::nullopt;
     std::int64_t start = 0;
@@ -109,19 +110,12 @@ class Parts {
     const auto start = [&](std::int64_t i) { return size / parts * i + std::min(i, size % parts); };
     return range(dim, start(index), start(index + 1));
   }
-  // Returns the parameter; null when the schema does not have it.
-  const SchemaArgument* takes(std::string_view name) const {
-    const auto place = schema_.find_argument(name);
-    return place ? &schema_.arguments[*place] : nullptr;
-  }
   std::optional<std::int64_t> integer(std::string_view name) const { return args_.integer(graph_, name); }
   std::optional<std::int64_t> size_of_base(std::int64_t dim) const {
     const auto* base = node_.args.front().get_if<NodeId>();
     const auto& shape = base == nullptr ? std::nullopt : graph_.node(*base).meta->shape;
-    if (!shape) return std::nullopt;
-    const auto rank = static_cast<std::int64_t>(shape->size());
-    if (dim < 0) dim += rank;
-    return dim < 0 || dim >= rank ? std::nullopt : (*shape)[static_cast<std::size_t>(dim)].number();
+    const auto at = shape ? find_position(std::ssize(*shape), dim) : std::nullopt;
+    return at ? (*shape)[*at].number() : std::nullopt;
   }
 
   const Graph& graph_;
@@ -155,17 +149,14 @@ std::optional<Unfolded> read_unfold(const Graph& graph, const Node& node, const 
   const auto& shape = base == nullptr ? std::nullopt : graph.node(*base).meta->shape;
   const auto dim = args.integer(graph, "dimension"), size = args.integer(graph, "size"),
              step = args.integer(graph, "step");
-  if (!shape || !dim || !size || !step || !is_size(*size) || !is_size(*step) || *step == 0) {
+  const auto at = shape ? find_position(std::ssize(*shape), dim) : std::nullopt;
+  if (!at || !size || !step || !is_size(*size) || !is_size(*step) || *step == 0) {
     return std::nullopt;
   }
-  const auto rank = static_cast<std::int64_t>(shape->size());
-  const std::int64_t at = *dim < 0 ? *dim + rank : *dim;
-  if (at < 0 || at >= rank) return std::nullopt;
-  const Meta::Dim& length = (*shape)[static_cast<std::size_t>(at)];
+  const Meta::Dim& length = (*shape)[*at];
   const auto known = length.number();
   const bool is_one = known && is_size(*known) && *known - *size < *step;
-  return Unfolded{{static_cast<std::size_t>(at), shape->size(), length, *size, *step},
-                  *size > *step && !is_one};
+  return Unfolded{{*at, shape->size(), length, *size, *step}, *size > *step && !is_one};
 }
 
 }  // namespace
@@ -221,7 +212,8 @@ std::optional<ViewUndo> find_undo(const Graph& graph, Semantics& semantics, Node
     }
     case InverseForm::kPart: {  // narrow: (x, dim, start, length)
       const NodeArguments args(node, *info);
-      const Argument *dim = args.find("dim"), *start = args.find("start"), *length = args.find("length");
+      const Argument *dim = args.find_argument("dim"), *start = args.find_argument("start"),
+                     *length = args.find_argument("length");
       const auto* from = start == nullptr ? nullptr : start->get_if<std::int64_t>();
       const auto* count = length == nullptr ? nullptr : length->get_if<std::int64_t>();
       if (dim == nullptr || from == nullptr || count == nullptr) return std::nullopt;

@@ -58,7 +58,7 @@ class KnownArguments final : public CallArguments {
   std::size_t size() const override { return op_.schema.arguments.size(); }
   ValueType type(std::size_t i) const override { return type_of(value(i)); }
   bool is_literal(std::size_t i) const override {
-    const Argument* given = given_.find(i);
+    const Argument* given = given_.find_argument(i);
     return given == nullptr || !(given->is<NodeId>() || given->is<List>() || given->is<Tuple>());
   }
 
@@ -67,7 +67,7 @@ class KnownArguments final : public CallArguments {
   using Tuple = Argument::Tuple;
 
   const AbstractValue& value(std::size_t i) const override {
-    const Argument* given = given_.find(i);
+    const Argument* given = given_.find_argument(i);
     if (given == nullptr) return op_.defaults[i];
     if (const auto* reference = given->get_if<NodeId>()) return value_of_(*reference);
     for (const auto& [place, known] : own_) {
@@ -91,7 +91,7 @@ Cost custom_cost(const CustomCosts::Rule& rule, const OperatorEntry* op, const N
   const auto argument = [&](std::size_t place) -> std::optional<AbstractValue> {
     if (place < node.args.size()) return known_of(node.args[place]);
     if (op == nullptr || place >= op->defaults.size()) return std::nullopt;
-    const Argument* given = NodeArguments(node, *op).find(place);
+    const Argument* given = NodeArguments(node, *op).find_argument(place);
     return given != nullptr ? known_of(*given) : op->defaults[place];
   };
   const auto named = [&](const std::string& name) -> std::optional<AbstractValue> {

@@ -254,9 +254,9 @@ class RemoveInPlace {
     const Schema& theirs = entry_of(twin).schema;
     for (std::size_t i = 0; i < own.schema.arguments.size(); ++i) {
       const SchemaArgument& argument = own.schema.arguments[i];
-      if (NodeArguments(call, own).find(i) != nullptr) continue;
-      const auto other = theirs.find_argument(argument.name);
-      if (!other || theirs.arguments[*other].default_value == argument.default_value) continue;
+      if (NodeArguments(call, own).find_argument(i) != nullptr) continue;
+      const SchemaArgument* other = theirs.find_formal(argument.name);
+      if (other == nullptr || other->default_value == argument.default_value) continue;
       auto value = plain_argument(own.defaults[i]);
       if (!value) continue;
       if (!argument.keyword_only && spec.args.size() == i) {

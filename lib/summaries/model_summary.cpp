@@ -322,7 +322,7 @@ class Summarizer {
     const auto places = find_keys_and_values(*op, called.schema);
     if (!places) return;
     for (const std::size_t place : {places->first, places->second}) {
-      const Argument* argument = NodeArguments(node, called).find(place);
+      const Argument* argument = NodeArguments(node, called).find_argument(place);
       const auto* id = argument == nullptr ? nullptr : argument->get_if<NodeId>();
       if (id != nullptr) to.add(cached_bytes(graph, *id));
     }

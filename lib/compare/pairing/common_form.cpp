@@ -125,7 +125,7 @@ class CommonForm {
   // Returns the number that `to` converts: torch.jit.trace converts numbers whose dtype torch.export has in a
   // tensor.
   static std::optional<Argument> converted(const Node& node, const OperatorEntry& info) {
-    const Argument* given = NodeArguments(node, info).find("dtype");
+    const Argument* given = NodeArguments(node, info).find_argument("dtype");
     const auto* dtype = given == nullptr ? nullptr : given->get_if<Argument::Dtype>();
     return dtype == nullptr ? std::nullopt : as_dtype(node.args[0], dtype->name);
   }
@@ -291,7 +291,7 @@ class CommonForm {
     const bool is_sum = node.target->starts_with("aten.add.");
     if ((!is_sum && !node.target->starts_with("aten.rsub.")) || node.args.size() < 2) return false;
     const OperatorEntry* info = semantics_.find_operator(node.target);
-    const Argument* alpha = info == nullptr ? nullptr : NodeArguments(node, *info).find("alpha");
+    const Argument* alpha = info == nullptr ? nullptr : NodeArguments(node, *info).find_argument("alpha");
     if (info == nullptr || (alpha != nullptr && *alpha != Argument(std::int64_t{1}))) return false;
     Argument subtracted = node.args[0];
     if (is_sum) {

@@ -9,6 +9,7 @@
 
 #include "opinfo/rules/shape_helpers.h"
 #include "passes/remove_batch_dims/batch_call.h"
+#include "support/find_position.h"
 
 namespace fxtrace {
 namespace {
@@ -77,9 +78,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
       const Argument* given = args_.find_argument(name);
       if (given == nullptr) continue;
       const auto* text = given->get_if<std::string>();
-      const auto& schema = info_.schema.arguments;
-      const auto argument = std::ranges::find(schema, name, &SchemaArgument::name);
-      if (text == nullptr || argument->default_value != "\"" + *text + "\"") refuse(name);
+      if (text == nullptr || args_.formal(name).default_value != "\"" + *text + "\"") refuse(name);
     }
   }
 
@@ -605,11 +604,10 @@ class OperatorCall final : public BatchCall, private BatchRules {
     if (index.rank() != 1 || self.rank() == 0)
       throw CannotBatch{node_.name + " gets a tensor without dimensions"};
     if (index.levels.empty()) return leading();
-    const auto rank = static_cast<std::int64_t>(self.rank());
-    const auto dim = args_.integer("dim");
-    if (!dim || *dim < -rank || *dim >= rank) throw CannotBatch{"a dimension is not known"};
+    const auto dim = find_position(static_cast<std::int64_t>(self.rank()), args_.integer("dim"));
+    if (!dim) throw CannotBatch{"a dimension is not known"};
     Argument::List items;
-    items.items.resize(static_cast<std::size_t>(*dim < 0 ? *dim + rank : *dim));
+    items.items.resize(*dim);
     items.items.push_back(*args_.find_argument("index"));
     finish(elements(self, items));
   }

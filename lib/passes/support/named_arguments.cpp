@@ -8,7 +8,7 @@ namespace fxtrace {
 
 NamedArguments::NamedArguments(const Node& node, const OperatorEntry& op) : NamedArguments(op) {
   for (std::size_t i = 0; i < values_.size(); ++i) {
-    if (const Argument* given = NodeArguments(node, op).find(i)) values_[i] = *given;
+    if (const Argument* given = NodeArguments(node, op).find_argument(i)) values_[i] = *given;
   }
 }
 

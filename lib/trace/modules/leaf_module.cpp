@@ -19,7 +19,7 @@ bool is_name(std::string_view path, std::string_view owner, std::string_view nam
 
 const Argument* LeafSite::given_argument(std::string_view argument) const {
   const Operator* op = graph.facts(operation).op;
-  return op == nullptr ? nullptr : NodeArguments(node(), entry_of(*op)).find(argument);
+  return op == nullptr ? nullptr : NodeArguments(node(), entry_of(*op)).find_argument(argument);
 }
 
 std::optional<Argument> LeafSite::plain(std::string_view argument) const {
