@@ -1,11 +1,11 @@
 #include "analysis/effects.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "analysis/alias_regions.h"
 #include "analysis/identity_call.h"
+#include "analysis/node_arguments.h"
 #include "operators/higher_order.h"
 #include "operators/names/function_traits.h"
 #include "operators/names/modules.h"
@@ -53,17 +53,11 @@ void add_kinds(const Effects& part, Effects& whole) {
   whole.writes_parameters = whole.writes_parameters || part.writes_parameters;
 }
 
-// Returns whether the first of these arguments that the schema has is off, by the call or by its default: for
+// Returns whether the first of these arguments that there is, in the call or by default, is off: for
 // arguments that switch training or dropout.
-bool is_off(const Node& node, const Schema& schema, std::initializer_list<std::string_view> names) {
+bool is_off(const NodeArguments& args, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
-    const auto argument = std::ranges::find(schema.arguments, name, &SchemaArgument::name);
-    if (argument == schema.arguments.end()) continue;
-    const auto index = static_cast<std::size_t>(argument - schema.arguments.begin());
-    const Argument* given = find_argument(node, schema, index);
-    if (given != nullptr) return is_off(given);
-    constexpr std::array<std::string_view, 4> kOff = {"False", "0.", "0", "None"};
-    return argument->default_value && std::ranges::find(kOff, *argument->default_value) != kOff.end();
+    if (const auto value = args.value(name)) return is_off(&*value);
   }
   return false;
 }
@@ -76,16 +70,6 @@ bool asks_no_element(const Node& node) {
 }
 
 }  // namespace
-
-const Argument* find_argument(const Node& node, const Schema& schema, std::size_t index) {
-  return find_argument(node, index, schema.arguments[index].name);
-}
-
-const Argument* find_argument(const Node& node, const Schema& schema, std::string_view name) {
-  const auto argument = std::ranges::find(schema.arguments, name, &SchemaArgument::name);
-  if (argument == schema.arguments.end()) return nullptr;
-  return find_argument(node, schema, static_cast<std::size_t>(argument - schema.arguments.begin()));
-}
 
 Semantics::Semantics(const GraphCollection& collection) {
   for (const ModuleRecord& module : collection.modules) modules_.emplace(module.path, &module);
@@ -207,33 +191,30 @@ void Semantics::add_operator(const Graph& graph, const Node& node, const Operato
                              Effects& effects) const {
   const auto has = [&](Traits trait) { return (info.traits & trait) != 0; };
   if (!has(traits::kKnown) || info.schema.is_variadic) return add_unknown(node, effects);
+  const NodeArguments args(node, info);
   const std::initializer_list<std::string_view> training = {"training", "train", "use_input_stats"};
-  effects.is_random = has(traits::kRandom) && !is_off(node, info.schema, training) &&
-                      !is_off(node, info.schema, {"dropout_p"});
+  effects.is_random = has(traits::kRandom) && !is_off(args, training) && !is_off(args, {"dropout_p"});
   effects.has_side_effect = has(traits::kSideEffect);
   effects.asserts = has(traits::kAsserts);
   effects.reads_elements = !has(traits::kGivesSize);
   effects.changes_shape = has(traits::kChangesShape);
   for (std::size_t i = 0; i < info.schema.arguments.size(); ++i) {
-    if (info.schema.arguments[i].is_written) {
-      add_inputs(find_argument(node, info.schema, i), effects.written);
-    }
+    if (info.schema.arguments[i].is_written) add_inputs(args.find_argument(i), effects.written);
   }
-  if (has(traits::kHiddenWrite) && !is_off(node, info.schema, training)) {
+  if (has(traits::kHiddenWrite) && !is_off(args, training)) {
     // Normalizations write their statistics, if they have any; of others nothing is known.
     bool has_statistics = false;
     for (std::size_t i = 0; i < info.schema.arguments.size(); ++i) {
       if (!info.schema.arguments[i].name.starts_with("running_")) continue;
       has_statistics = true;
-      add_inputs(find_argument(node, info.schema, i), effects.written);
+      add_inputs(args.find_argument(i), effects.written);
     }
     if (!has_statistics) add_inputs(node, effects.written);
   }
   const bool shares = !info.aliases.empty() && !converts(graph, node, info);
   for (const Alias& alias : info.aliases) {
     if (!shares) break;
-    const Argument* argument = find_argument(node, info.schema, alias.argument);
-    add_inputs(argument, effects.shared);
+    add_inputs(args.find_argument(alias.argument), effects.shared);
     // A list that an element is put into shares memory with it afterwards.
     effects.joins_inputs = effects.joins_inputs || alias.of_elements;
   }

@@ -66,10 +66,6 @@ struct Effects {
   }
 };
 
-// Returns the node's argument for that parameter of the schema; null when it is left out.
-const Argument* find_argument(const Node& node, const Schema& schema, std::size_t index);
-const Argument* find_argument(const Node& node, const Schema& schema, std::string_view name);
-
 class Semantics {
  public:
   // `collection` must outlive this; its modules and parameters must not change meanwhile.

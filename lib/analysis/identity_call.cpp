@@ -7,9 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/node_arguments.h"
 #include "graph/rewrite.h"
 #include "opinfo/identities.h"
 #include "shapes/scalar_type.h"
+#include "support/find_position.h"
 
 namespace fxtrace {
 namespace {
@@ -25,34 +27,30 @@ std::optional<std::string> dtype_of(const Argument& argument) {
 bool is_none(const Argument* argument) { return argument == nullptr || argument->is<Argument::None>(); }
 
 // One call, with access to its known arguments.
-class Call {
+class Call : public NodeArguments {
  public:
   Call(const Graph& graph, const Node& node, const OperatorEntry& info)
-      : graph_(graph), node_(node), info_(info) {}
+      : NodeArguments(node, info), graph_(graph), node_(node) {}
 
-  const Argument* find(std::string_view argument) const {
-    return find_argument(node_, info_.schema, argument);
-  }
   const Node* input() const { return node_of(node_.args.empty() ? nullptr : &node_.args.front()); }
   const Node* node_of(const Argument* argument) const {
     const auto* id = argument == nullptr ? nullptr : argument->get_if<NodeId>();
     return id == nullptr ? nullptr : &graph_.node(*id);
   }
   bool is_off(std::string_view argument) const {
-    const Argument* given = find(argument);
+    const Argument* given = find_argument(argument);
     return is_none(given) || *given == Argument(false);
   }
-  // Returns an integer argument, or `otherwise` when it is left out; nothing when it is not known.
-  std::optional<std::int64_t> integer(std::string_view argument, std::int64_t otherwise) const {
-    const Argument* given = find(argument);
-    return is_none(given) ? std::optional(otherwise) : known_integer(graph_, *given);
+  std::optional<std::int64_t> integer(std::string_view argument,
+                                      std::optional<std::int64_t> otherwise = {}) const {
+    return NodeArguments::integer(graph_, argument, otherwise);
   }
   // Returns the input's shape; null when it is unknown.
   const std::vector<Meta::Dim>* shape() const {
     return input()->meta->shape ? &*input()->meta->shape : nullptr;
   }
-  std::optional<std::size_t> dim(std::string_view argument, std::int64_t otherwise) const {
-    const auto given = integer(argument, otherwise);
+  std::optional<std::size_t> dim(std::string_view argument) const {
+    const auto given = integer(argument);
     if (!given) return std::nullopt;
     if (*given >= 0) return static_cast<std::size_t>(*given);
     if (shape() == nullptr) return std::nullopt;
@@ -60,7 +58,7 @@ class Call {
   }
   // Returns whether the sizes are those of the input, or -1 in at most `unknown` places.
   bool keeps_sizes(std::string_view argument, std::size_t unknown) const {
-    const Argument* sizes = find(argument);
+    const Argument* sizes = find_argument(argument);
     const auto* list = sizes == nullptr ? nullptr : sizes->get_if<Argument::List>();
     if (list == nullptr || shape() == nullptr || list->items.size() != shape()->size()) return false;
     for (std::size_t i = 0; i < list->items.size(); ++i) {
@@ -72,13 +70,11 @@ class Call {
     return true;
   }
   bool keeps_order(std::string_view argument) const {
-    const Argument* dims = find(argument);
+    const Argument* dims = find_argument(argument);
     const auto* list = dims == nullptr ? nullptr : dims->get_if<Argument::List>();
     if (list == nullptr) return false;
-    const auto rank = static_cast<std::int64_t>(list->items.size());
-    for (std::int64_t i = 0; i < rank; ++i) {
-      const auto dim = known_integer(graph_, list->items[static_cast<std::size_t>(i)]);
-      if (!dim || (*dim < 0 ? *dim + rank : *dim) != i) return false;
+    for (std::size_t i = 0; i < list->items.size(); ++i) {
+      if (find_position(std::ssize(list->items), known_integer(graph_, list->items[i])) != i) return false;
     }
     return true;
   }
@@ -86,13 +82,12 @@ class Call {
  private:
   const Graph& graph_;
   const Node& node_;
-  const OperatorEntry& info_;
 };
 
 constexpr std::int64_t kPreserveFormat = 1;  // c10::MemoryFormat
 
 bool keeps_format(const Call& call) {
-  const Argument* format = call.find("memory_format");
+  const Argument* format = call.find_argument("memory_format");
   if (is_none(format) || *format == Argument(kPreserveFormat)) return true;
   const auto* named = format->get_if<Argument::MemoryFormat>();
   return named != nullptr && named->name == "preserve_format";
@@ -101,14 +96,14 @@ bool keeps_format(const Call& call) {
 bool is_full_slice(const Call& call) {
   const auto start = call.integer("start", 0);
   const auto end = call.integer("end", INT64_MAX);
-  if (start != 0 || call.integer("step", 1) != 1) return false;
+  if (start != 0 || call.integer("step") != 1) return false;
   if (end == INT64_MAX) return true;
-  const auto dim = call.dim("dim", 0);
+  const auto dim = call.dim("dim");
   if (!dim || call.shape() == nullptr || *dim >= call.shape()->size()) return false;
   const Meta::Dim& size = (*call.shape())[*dim];
   if (end && size.number()) return *end >= *size.number();
   // x[:n] of a tensor with n rows
-  const auto* given = call.node_of(call.find("end"));
+  const auto* given = call.node_of(call.find_argument("end"));
   return given != nullptr && given->meta->kind() == ValueKind::kInt && given->meta->value == size;
 }
 
@@ -124,17 +119,18 @@ bool same_device(const Meta& meta, const Argument* device) {
 }
 
 bool asks_for_copy(const Call& call) {
-  return (call.find("copy") != nullptr && !call.is_off("copy")) || !keeps_format(call);
+  return (call.find_argument("copy") != nullptr && !call.is_off("copy")) || !keeps_format(call);
 }
 
 bool keeps_type(const Call& call) {
   const Meta& meta = call.input()->meta;
-  return !asks_for_copy(call) && is_none(call.find("layout")) && is_none(call.find("pin_memory")) &&
-         same_dtype(meta, call.find("dtype")) && same_device(meta, call.find("device"));
+  return !asks_for_copy(call) && is_none(call.find_argument("layout")) &&
+         is_none(call.find_argument("pin_memory")) && same_dtype(meta, call.find_argument("dtype")) &&
+         same_device(meta, call.find_argument("device"));
 }
 
 bool other_is_alike(const Call& call, std::string_view argument) {
-  const Node* other = call.node_of(call.find(argument));
+  const Node* other = call.node_of(call.find_argument(argument));
   if (other == nullptr || asks_for_copy(call)) return false;
   const Meta& a = call.input()->meta;
   const Meta& b = other->meta;
@@ -142,8 +138,8 @@ bool other_is_alike(const Call& call, std::string_view argument) {
 }
 
 bool swaps_nothing(const Call& call) {
-  const auto first = call.dim("dim0", 0);
-  return first && first == call.dim("dim1", 0);
+  const auto first = call.dim("dim0");
+  return first && first == call.dim("dim1");
 }
 
 bool gives_input(const Call& call, const IdentityRule& rule) {
@@ -158,7 +154,7 @@ bool gives_input(const Call& call, const IdentityRule& rule) {
       return other_is_alike(call, rule.argument);
     case When::kSameAsOther:
       return other_is_alike(call, rule.argument) && call.shape() != nullptr &&
-             *call.shape() == call.node_of(call.find(rule.argument))->meta->shape;
+             *call.shape() == call.node_of(call.find_argument(rule.argument))->meta->shape;
     case When::kSameSizes:
       return call.keeps_sizes(rule.argument, 1);
     case When::kSameSizesOrAny:
@@ -172,7 +168,7 @@ bool gives_input(const Call& call, const IdentityRule& rule) {
     case When::kFullRange:
       return is_full_slice(call);
     case When::kEvaluation: {
-      const Argument* train = call.find("train");
+      const Argument* train = call.find_argument("train");
       return train != nullptr && *train == Argument(false);
     }
   }
@@ -195,13 +191,13 @@ bool converts(const Graph& graph, const Node& node, const OperatorEntry& info) {
   if (rule.when != When::kSameType && rule.when != When::kSameTypeAsOther) return false;
   const Call call(graph, node, info);
   if (call.input() == nullptr) return false;
-  if (call.find("copy") != nullptr && *call.find("copy") == Argument(true)) return true;
+  if (call.find_argument("copy") != nullptr && *call.find_argument("copy") == Argument(true)) return true;
   const auto own = call.input()->meta->dtype_text();
   if (rule.when == When::kSameType) {
-    const Argument* dtype = call.find("dtype");
+    const Argument* dtype = call.find_argument("dtype");
     return !is_none(dtype) && differs(dtype_of(*dtype), own);
   }
-  const Node* other = call.node_of(call.find(rule.argument));
+  const Node* other = call.node_of(call.find_argument(rule.argument));
   return other != nullptr && differs(other->meta->dtype_text(), own);
 }
 

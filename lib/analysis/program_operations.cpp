@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "analysis/effects.h"
+#include "analysis/node_arguments.h"
 #include "operators/higher_order.h"
 #include "operators/operators.h"
 #include "opinfo/operator_entry.h"
@@ -17,10 +18,10 @@ namespace {
 // Returns the argument that the operation changes in place and returns: the first one of aten.add_.Tensor.
 std::optional<NodeId> changed_in_place(const Node& operation, const Operator* op) {
   if (op == nullptr || !may_write(op)) return std::nullopt;
-  const Schema schema = op->schema();
-  for (const Alias& alias : entry_of(*op).aliases) {
-    if (alias.result != 0 || !schema.arguments[alias.argument].is_written) continue;
-    const Argument* argument = find_argument(operation, schema, alias.argument);
+  const OperatorEntry& entry = entry_of(*op);
+  for (const Alias& alias : entry.aliases) {
+    if (alias.result != 0 || !entry.schema.is_written(alias.argument)) continue;
+    const Argument* argument = NodeArguments(operation, entry).find_argument(alias.argument);
     const auto* value = argument == nullptr ? nullptr : argument->get_if<NodeId>();
     if (value != nullptr) return *value;
   }
@@ -235,7 +236,7 @@ std::vector<std::pair<NodeId, NodeId>> may_give_back(const ProgramView& graph, N
   const auto* value = node.args.front().get_if<NodeId>();
   if (value == nullptr || !graph.facts(operation).gives_value) return {};
   // x.to(..., copy=True)
-  const Argument* copy = find_argument(node, op->schema(), "copy");
+  const Argument* copy = NodeArguments(node, entry_of(*op)).find_argument("copy");
   if (copy != nullptr && *copy == Argument(true)) return {};
   // Dropout (x, p, train) drops nothing if p is 0 or train is false.
   const bool drops =

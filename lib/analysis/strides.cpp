@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/identity_call.h"
+#include "analysis/node_arguments.h"
 #include "graph/rewrite.h"
 #include "support/text/identifier.h"
 
@@ -116,8 +117,8 @@ void drop(Sizes& all, std::size_t i) { all.erase(all.begin() + static_cast<std::
 
 // The memory format that the call requests.
 enum class Order : std::uint8_t { kNone, kPreserved, kContiguous, kOther };
-Order order_of(const Node& node, const Schema& schema) {
-  const Argument* format = find_argument(node, schema, "memory_format");
+Order order_of(const Node& node, const OperatorEntry& info) {
+  const Argument* format = NodeArguments(node, info).find_argument("memory_format");
   if (format == nullptr || format->is<Argument::None>()) return Order::kNone;
   const auto* named = format->get_if<Argument::MemoryFormat>();
   // TorchScript writes memory formats as numbers.
@@ -162,7 +163,7 @@ Strides::Reshaped Strides::reshaped(const Node& node) {
     const auto sizes = node.meta->sizes();
     if (info == nullptr || base == nullptr || !sizes) return {};
     Reshaped result;
-    if (base_name(*info) == "contiguous" && order_of(node, info->schema) <= Order::kContiguous) {
+    if (base_name(*info) == "contiguous" && order_of(node, *info) <= Order::kContiguous) {
       const auto is_so = is_contiguous(base->sizes, base->strides);
       if (is_so) result.kind = *is_so ? Kind::kSame : Kind::kCopy;
     } else if (is_reshape(base_name(*info))) {
@@ -201,7 +202,7 @@ std::optional<Strides::Known> Strides::of_operator(const Node& node, const Opera
     return is_first && (info.traits & traits::kChangesShape) == 0 ? copy_of_first() : std::nullopt;
   }
   const std::string_view name = base_name(info);
-  const Order order = order_of(node, info.schema);
+  const Order order = order_of(node, info);
   const bool is_made_anew = (info.traits & traits::kMakesContiguous) != 0 || order == Order::kContiguous;
   if (is_made_anew && name != "contiguous" && name != "to") {
     if (order != Order::kNone && order != Order::kContiguous) return std::nullopt;
@@ -252,16 +253,13 @@ std::optional<Strides::Known> Strides::of_view(const Node& node, const OperatorE
   if (base == nullptr) return std::nullopt;
   const std::string_view name = base_name(info);
   const std::size_t rank = base->sizes.size();
-  const auto integer = [&](std::string_view argument, std::int64_t otherwise) -> std::optional<std::int64_t> {
-    const Argument* given = find_argument(node, info.schema, argument);
-    if (given == nullptr || given->is<Argument::None>()) return otherwise;
-    return known_integer(graph_.graph, *given);
-  };
+  const NodeArguments args(node, info);
+  const auto integer = [&](std::string_view argument) { return args.integer(graph_.graph, argument); };
   Known view = *base;
   if (name == "alias" || name == "detach") return view;
   if (name == "contiguous" || is_reshape(name) || is_one_of(name, {"view", "view_as", "unflatten"})) {
-    const Argument* shape = find_argument(node, info.schema, "dtype");
-    if (shape != nullptr || order_of(node, info.schema) > Order::kContiguous) return std::nullopt;
+    if (args.find_argument("dtype") != nullptr || order_of(node, info) > Order::kContiguous)
+      return std::nullopt;
     const auto seen = view_as(base->sizes, base->strides, sizes);
     if (!seen || (!seen->is_view && !is_reshape(name) && name != "contiguous")) return std::nullopt;
     const bool is_dense = !seen->is_view || name == "contiguous";
@@ -277,14 +275,14 @@ std::optional<Strides::Known> Strides::of_view(const Node& node, const OperatorE
     }
     const std::string_view first = name == "swapaxes" ? "axis0" : "dim0",
                            second = name == "swapaxes" ? "axis1" : "dim1";
-    const auto a = place(is_named ? integer(first, INT64_MAX) : -2, rank),
-               b = place(is_named ? integer(second, INT64_MAX) : -1, rank);
+    const auto a = place(is_named ? integer(first) : -2, rank),
+               b = place(is_named ? integer(second) : -1, rank);
     if (!a || !b) return std::nullopt;
     swap(view.strides, *a, *b);
     return view;
   }
   if (name == "permute") {
-    const Argument* given = find_argument(node, info.schema, "dims");
+    const Argument* given = args.find_argument("dims");
     const auto* dims = given == nullptr ? nullptr : given->get_if<Argument::List>();
     if (dims == nullptr || dims->items.size() != rank) return std::nullopt;
     for (std::size_t i = 0; i < rank; ++i) {
@@ -295,15 +293,15 @@ std::optional<Strides::Known> Strides::of_view(const Node& node, const OperatorE
     return view;
   }
   if (name == "unsqueeze") {
-    const auto at = place(integer("dim", INT64_MAX), rank + 1);
+    const auto at = place(integer("dim"), rank + 1);
     if (!at) return std::nullopt;
     const SymInt stride = *at < rank ? base->sizes[*at] * base->strides[*at] : SymInt(1);
     view.strides.insert(view.strides.begin() + static_cast<std::ptrdiff_t>(*at), stride);
     return view;
   }
   if (name == "select" || name == "slice" || name == "narrow") {
-    const auto at = place(integer("dim", 0), rank);
-    const auto step = name == "slice" ? integer("step", 1) : std::optional<std::int64_t>(1);
+    const auto at = place(integer("dim"), rank);
+    const auto step = name == "slice" ? integer("step") : std::optional<std::int64_t>(1);
     if (!at || !step) return std::nullopt;
     if (name == "select") {
       drop(view.strides, *at);
@@ -339,10 +337,7 @@ std::optional<Strides::Known> Strides::of_item(const Node& node) const {
   const std::string_view name = base_name(*info);
   if (is_one_of(name, {"chunk", "split", "split_with_sizes", "tensor_split"})) return view;
   if (name != "unbind") return std::nullopt;
-  const Argument* given = find_argument(made_by, info->schema, "dim");
-  const auto at =
-      place(given == nullptr ? std::optional<std::int64_t>(0) : known_integer(graph_.graph, *given),
-            base->sizes.size());
+  const auto at = place(NodeArguments(made_by, *info).integer(graph_.graph, "dim"), base->sizes.size());
   if (!at) return std::nullopt;
   drop(view.strides, *at);
   return view;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/identity_call.h"
+#include "analysis/node_arguments.h"
 #include "analysis/view_undo.h"
 #include "operators/names/function_traits.h"
 #include "operators/target.h"
@@ -172,7 +173,7 @@ void ViewTree::read_operator(const Node& node, const OperatorEntry& info, const 
   const auto refuse_all = [&] { refuse(node.id, node.name + " may return a view of its input or a copy"); };
   if (info.aliases.size() != 1) return refuse_all();
   const Alias& alias = info.aliases.front();
-  const NodeId* parent = node_of(find_argument(node, info.schema, alias.argument));
+  const NodeId* parent = node_of(NodeArguments(node, info).find_argument(alias.argument));
   if (parent == nullptr || alias.argument != 0 || node.args.empty()) return refuse_all();
   if (!alias.always || alias.may_be_same) {
     if (is_input(node, info, *parent)) return set_same_tensor(node.id, *parent);
@@ -224,7 +225,7 @@ void ViewTree::read_write(const Node& node, const OperatorEntry& info, const Eff
     written = i;
   }
   if (!written) return refuse_all(*node.target + " writes an argument in training");
-  const NodeId* target = node_of(find_argument(node, info.schema, *written));
+  const NodeId* target = node_of(NodeArguments(node, info).find_argument(*written));
   const Operator* twin = info.twin;
   if (target == nullptr || twin == nullptr || !has_trait(twin, traits::kKnown)) {
     return refuse_all(*node.target + " has no functional form");
@@ -402,7 +403,7 @@ void ViewTree::check_dtype_of_output(const Write& write) {
   const Node& node = graph_.graph.node(write.node);
   const OperatorEntry& info = *semantics_.find_operator(node.target);
   if (!info.schema.find_argument("dtype")) return;
-  const Argument* chosen = find_argument(node, info.schema, "dtype");
+  const Argument* chosen = NodeArguments(node, info).find_argument("dtype");
   const auto dtype_of = [&](NodeId id) { return graph_.graph.node(id).meta->dtype; };
   const auto* input = node.args.empty() ? nullptr : node_of(&node.args.front());
   if (input == nullptr || (chosen != nullptr && !chosen->is<Argument::None>())) return;

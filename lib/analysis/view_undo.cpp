@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "analysis/node_arguments.h"
 #include "graph/rewrite.h"
+#include "support/find_position.h"
 
 namespace fxtrace {
 namespace {
@@ -40,16 +42,14 @@ std::optional<std::vector<std::int64_t>> integers(const Argument* argument) {
 }
 
 std::optional<std::vector<Argument>> inverse_permutation(const Node& node, const OperatorEntry& info) {
-  const auto dims = integers(find_argument(node, info.schema, "dims"));
+  const auto dims = integers(NodeArguments(node, info).find_argument("dims"));
   if (!dims) return std::nullopt;
-  const auto rank = static_cast<std::int64_t>(dims->size());
   Argument::List inverse;
   inverse.items.resize(dims->size());
-  for (std::int64_t i = 0; i < rank; ++i) {
-    const std::int64_t dim = (*dims)[static_cast<std::size_t>(i)];
-    const std::int64_t from = dim < 0 ? dim + rank : dim;
-    if (from < 0 || from >= rank) return std::nullopt;
-    inverse.items[static_cast<std::size_t>(from)] = i;
+  for (std::int64_t i = 0; i < std::ssize(*dims); ++i) {
+    const auto from = find_position(std::ssize(*dims), (*dims)[static_cast<std::size_t>(i)]);
+    if (!from) return std::nullopt;
+    inverse.items[*from] = i;
   }
   return std::vector<Argument>{std::move(inverse)};
 }
@@ -58,32 +58,34 @@ std::optional<std::vector<Argument>> inverse_permutation(const Node& node, const
 class Parts {
  public:
   Parts(const Graph& graph, const Node& node, const OperatorEntry& info)
-      : graph_(graph), node_(node), info_(info) {}
+      : graph_(graph), node_(node), schema_(info.schema), args_(node, info) {}
 
   std::optional<std::vector<Argument>> place(std::int64_t index) const {
-    const auto dim = integer("dim", 0);
+    const auto dim = integer("dim");
     if (!dim || index < 0 || index >= kMaxParts) return std::nullopt;
-    if (takes("chunks") || takes("sections")) {
-      const auto parts = integer(takes("chunks") ? "chunks" : "sections", 0);
+    const bool is_chunk = schema_.find_formal("chunks") != nullptr;
+    if (is_chunk || schema_.find_formal("sections") != nullptr) {
+      const auto parts = integer(is_chunk ? "chunks" : "sections");
       const auto size = size_of_base(*dim);
       if (!parts || *parts <= 0 || !is_size(*parts) || !size || !is_size(*size)) return std::nullopt;
-      return takes("chunks") ? chunk(*dim, index, *parts, *size) : section(*dim, index, *parts, *size);
+      return is_chunk ? chunk(*dim, index, *parts, *size) : section(*dim, index, *parts, *size);
     }
-    if (takes("indices")) {
-      const auto indices = integers(find_argument(node_, info_.schema, "indices"));
+    if (schema_.find_formal("indices") != nullptr) {
+      const auto indices = integers(args_.find_argument("indices"));
       if (!indices || index > static_cast<std::int64_t>(indices->size())) return std::nullopt;
       const auto at = static_cast<std::size_t>(index);
       return range(*dim, at == 0 ? 0 : (*indices)[at - 1],
                    at == indices->size() ? INT64_MAX : (*indices)[at]);
     }
-    const SchemaArgument* given = takes("split_size") ? takes("split_size") : takes("split_sizes");
+    const SchemaArgument* given = schema_.find_formal("split_size");
+    if (given == nullptr) given = schema_.find_formal("split_sizes");
     if (given == nullptr) return std::vector<Argument>{*dim, index};
     if (!given->type.is_list()) {
-      const auto size = integer(given->name, 0);
+      const auto size = integer(given->name);
       if (!size || *size == 0 || !is_size(*size)) return std::nullopt;
       return range(*dim, index * *size, (index + 1) * *size);
     }
-    const auto sizes = integers(find_argument(node_, info_.schema, given->name));
+    const auto sizes = integers(args_.find_argument(given->name));
     if (!sizes || index >= static_cast<std::int64_t>(sizes->size())) return std::nullopt;
     if (!std::ranges::all_of(*sizes, is_size)) return std::nullopt;
     std::int64_t start = 0;
@@ -108,27 +110,18 @@ class Parts {
     const auto start = [&](std::int64_t i) { return size / parts * i + std::min(i, size % parts); };
     return range(dim, start(index), start(index + 1));
   }
-  // Returns the parameter; null when the schema does not have it.
-  const SchemaArgument* takes(std::string_view name) const {
-    const auto found = std::ranges::find(info_.schema.arguments, name, &SchemaArgument::name);
-    return found == info_.schema.arguments.end() ? nullptr : &*found;
-  }
-  std::optional<std::int64_t> integer(std::string_view name, std::int64_t otherwise) const {
-    const Argument* argument = find_argument(node_, info_.schema, name);
-    return argument == nullptr ? std::optional(otherwise) : known_integer(graph_, *argument);
-  }
+  std::optional<std::int64_t> integer(std::string_view name) const { return args_.integer(graph_, name); }
   std::optional<std::int64_t> size_of_base(std::int64_t dim) const {
     const auto* base = node_.args.front().get_if<NodeId>();
     const auto& shape = base == nullptr ? std::nullopt : graph_.node(*base).meta->shape;
-    if (!shape) return std::nullopt;
-    const auto rank = static_cast<std::int64_t>(shape->size());
-    if (dim < 0) dim += rank;
-    return dim < 0 || dim >= rank ? std::nullopt : (*shape)[static_cast<std::size_t>(dim)].number();
+    const auto at = shape ? find_position(std::ssize(*shape), dim) : std::nullopt;
+    return at ? (*shape)[*at].number() : std::nullopt;
   }
 
   const Graph& graph_;
   const Node& node_;
-  const OperatorEntry& info_;
+  const Schema& schema_;
+  NodeArguments args_;
 };
 
 std::optional<ViewUndo> undo_part(const Graph& graph, Semantics& semantics, const Node& item) {
@@ -151,24 +144,19 @@ struct Unfolded {
 };
 // Returns nothing when a number is unknown, or the tensor has no dimensions.
 std::optional<Unfolded> read_unfold(const Graph& graph, const Node& node, const OperatorEntry& info) {
-  const auto integer = [&](std::string_view name) -> std::optional<std::int64_t> {
-    const Argument* argument = find_argument(node, info.schema, name);
-    return argument == nullptr ? std::nullopt : known_integer(graph, *argument);
-  };
+  const NodeArguments args(node, info);
   const auto* base = node.args.front().get_if<NodeId>();
   const auto& shape = base == nullptr ? std::nullopt : graph.node(*base).meta->shape;
-  const auto dim = integer("dimension"), size = integer("size"), step = integer("step");
-  if (!shape || !dim || !size || !step || !is_size(*size) || !is_size(*step) || *step == 0) {
+  const auto dim = args.integer(graph, "dimension"), size = args.integer(graph, "size"),
+             step = args.integer(graph, "step");
+  const auto at = shape ? find_position(std::ssize(*shape), dim) : std::nullopt;
+  if (!at || !size || !step || !is_size(*size) || !is_size(*step) || *step == 0) {
     return std::nullopt;
   }
-  const auto rank = static_cast<std::int64_t>(shape->size());
-  const std::int64_t at = *dim < 0 ? *dim + rank : *dim;
-  if (at < 0 || at >= rank) return std::nullopt;
-  const Meta::Dim& length = (*shape)[static_cast<std::size_t>(at)];
+  const Meta::Dim& length = (*shape)[*at];
   const auto known = length.number();
   const bool is_one = known && is_size(*known) && *known - *size < *step;
-  return Unfolded{{static_cast<std::size_t>(at), shape->size(), length, *size, *step},
-                  *size > *step && !is_one};
+  return Unfolded{{*at, shape->size(), length, *size, *step}, *size > *step && !is_one};
 }
 
 }  // namespace
@@ -223,9 +211,9 @@ std::optional<ViewUndo> find_undo(const Graph& graph, Semantics& semantics, Node
       return ViewUndo{target, true, false, {}, false, unfolded->windows};
     }
     case InverseForm::kPart: {  // narrow: (x, dim, start, length)
-      const Argument* dim = find_argument(node, info->schema, "dim");
-      const Argument* start = find_argument(node, info->schema, "start");
-      const Argument* length = find_argument(node, info->schema, "length");
+      const NodeArguments args(node, *info);
+      const Argument *dim = args.find_argument("dim"), *start = args.find_argument("start"),
+                     *length = args.find_argument("length");
       const auto* from = start == nullptr ? nullptr : start->get_if<std::int64_t>();
       const auto* count = length == nullptr ? nullptr : length->get_if<std::int64_t>();
       if (dim == nullptr || from == nullptr || count == nullptr) return std::nullopt;

@@ -7,6 +7,7 @@
 #include "opinfo/rules/shape_helpers.h"
 #include "opinfo/rules/shape_rules.h"
 #include "support/error.h"
+#include "support/find_position.h"
 #include "support/text/nearest.h"
 #include "support/text/number_in.h"
 #include "support/text/shell_word.h"
@@ -176,10 +177,9 @@ class Evaluation {
     return *value.sequence();
   }
   static AbstractValue item(const AbstractValue::Sequence& items, const SymInt& at) {
-    const auto index = at.number();
-    const auto count = static_cast<std::int64_t>(items.size());
-    if (!index || *index < -count || *index >= count) throw CannotTell{};
-    return items[static_cast<std::size_t>(*index < 0 ? *index + count : *index)];
+    const auto place = find_position(std::ssize(items), at.number());
+    if (!place) throw CannotTell{};
+    return items[*place];
   }
 
   AbstractValue call(const Expression& expression) const {

@@ -2,7 +2,6 @@
 // defaults.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/node_arguments.h"
 #include "costs/cost_log.h"
 #include "costs/custom_costs.h"
 #include "graph/node.h"
@@ -51,16 +51,16 @@ AbstractValue known_value(const Argument& argument, const ValueOf& value_of) {
 }
 
 // `ValueOf` returns a const AbstractValue& for a Reference, which must stay valid.
-template <class Call, class ValueOf>
+template <class ValueOf>
 class KnownArguments final : public CallArguments {
  public:
-  KnownArguments(const OperatorEntry& op, const Call& call, const ValueOf& value_of)
-      : op_(op), call_(call), value_of_(value_of) {}
+  KnownArguments(const OperatorEntry& op, const Node& node, const ValueOf& value_of)
+      : op_(op), given_(node, op), value_of_(value_of) {}
 
   std::size_t size() const override { return op_.schema.arguments.size(); }
   ValueType type(std::size_t i) const override { return type_of(value(i)); }
   bool is_literal(std::size_t i) const override {
-    const Argument* given = find_value(i);
+    const Argument* given = given_.find_argument(i);
     return given == nullptr || !(given->is<NodeId>() || given->is<List>() || given->is<Tuple>());
   }
 
@@ -68,12 +68,8 @@ class KnownArguments final : public CallArguments {
   using List = Argument::List;
   using Tuple = Argument::Tuple;
 
-  const Argument* find_value(std::size_t i) const {
-    const SchemaArgument& argument = op_.schema.arguments[i];
-    return find_argument(call_, argument.keyword_only ? SIZE_MAX : i, argument.name);
-  }
   const AbstractValue& value(std::size_t i) const override {
-    const Argument* given = find_value(i);
+    const Argument* given = given_.find_argument(i);
     if (given == nullptr) return op_.defaults[i];
     if (const auto* reference = given->get_if<NodeId>()) return value_of_(*reference);
     for (const auto& [place, known] : own_) {
@@ -84,7 +80,7 @@ class KnownArguments final : public CallArguments {
   }
 
   const OperatorEntry& op_;
-  const Call& call_;
+  const NodeArguments given_;
   const ValueOf& value_of_;
   mutable std::forward_list<std::pair<std::size_t, AbstractValue>> own_;  // converted literals
 };
@@ -103,22 +99,19 @@ Results inferred_results(const OperatorEntry& op, const Call& call, const MetaOf
 
 // Returns the cost of the call by the user's rule. known_of(argument) returns the value of an argument; `op`
 // is null for an unknown operator.
-template <class Call, class KnownOf>
-Cost custom_cost(const CustomCosts::Rule& rule, const OperatorEntry* op, const Call& call,
+template <class KnownOf>
+Cost custom_cost(const CustomCosts::Rule& rule, const OperatorEntry* op, const Node& node,
                  const KnownOf& known_of, std::vector<AbstractValue> results) {
   const auto argument = [&](std::size_t place) -> std::optional<AbstractValue> {
-    if (place < call.args.size()) return known_of(call.args[place]);
+    if (place < node.args.size()) return known_of(node.args[place]);
     if (op == nullptr || place >= op->defaults.size()) return std::nullopt;
-    const auto* given = find_argument(call, SIZE_MAX, op->schema.arguments[place].name);
+    const Argument* given = NodeArguments(node, *op).find_argument(place);
     return given != nullptr ? known_of(*given) : op->defaults[place];
   };
   const auto named = [&](const std::string& name) -> std::optional<AbstractValue> {
-    if (const auto* given = find_argument(call, SIZE_MAX, name)) return known_of(*given);
-    if (op == nullptr) return std::nullopt;
-    const auto& formals = op->schema.arguments;
-    const auto formal = std::ranges::find(formals, name, &SchemaArgument::name);
-    return formal == formals.end() ? std::nullopt
-                                   : argument(static_cast<std::size_t>(formal - formals.begin()));
+    if (const auto* given = find_argument(node, SIZE_MAX, name)) return known_of(*given);
+    const auto place = op == nullptr ? std::nullopt : op->schema.find_argument(name);
+    return place ? argument(*place) : std::nullopt;
   };
   return CustomCosts::cost(rule, {argument, named, std::move(results)});
 }

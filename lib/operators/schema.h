@@ -55,6 +55,10 @@ struct BasicSchema {
     const auto found = std::ranges::find(arguments, name, &Argument::name);
     return found == arguments.end() ? std::nullopt : std::optional<std::size_t>(found - arguments.begin());
   }
+  const Argument* find_formal(std::string_view name) const {
+    const auto place = find_argument(name);
+    return place ? &arguments[*place] : nullptr;
+  }
 };
 
 // A schema as PyTorch registers it; default values are texts: "1", "None", "[1, 1]", "\"mean\"".

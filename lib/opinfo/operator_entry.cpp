@@ -1,5 +1,6 @@
 #include "opinfo/operator_entry.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
@@ -58,27 +59,92 @@ const OperatorEntry& entry_in(Table& entries, std::size_t position, const Operat
   return *made.release();
 }
 
-}  // namespace
+// Reads a default value of a schema.  What cannot be read is an unknown value.
+class DefaultReader {
+ public:
+  explicit DefaultReader(std::string_view text) : text_(text) {}
 
-AbstractValue default_value(std::string_view text) {
-  if (text.empty()) return {};
-  if (text == "None") return {NoneValue{}};
-  if (text == "True" || text == "False") return {text == "True"};
-  if (text.size() > 1 && text.front() == '"') return {std::string(text.substr(1, text.size() - 2))};
-  if (text.front() == '[') {
+  AbstractValue whole() {
+    AbstractValue result = value(0);
+    return next() == '\0' ? result : AbstractValue();
+  }
+
+ private:
+  static constexpr int kMaxDepth = 16;
+
+  // Returns the next character but spaces; NUL at the end.
+  char next() {
+    text_.remove_prefix(std::min(text_.find_first_not_of(' '), text_.size()));
+    return text_.empty() ? '\0' : text_.front();
+  }
+  char take() {
+    const char c = text_.front();
+    text_.remove_prefix(1);
+    return c;
+  }
+
+  AbstractValue value(int depth) {
+    const char first = next();
+    if (depth > kMaxDepth) return {};
+    if (first == '"' || first == '\'') return string();
+    if (first == '[' || first == '(') return items(depth);
+    const std::string_view word = text_.substr(0, text_.find_first_of(" ,])"));
+    text_.remove_prefix(word.size());
+    return plain(word);
+  }
+
+  AbstractValue items(int depth) {
+    const char last = take() == '[' ? ']' : ')';
     AbstractValue::Sequence items;
-    std::size_t from = 1;
-    while (from < text.size() && text[from] != ']') {
-      const std::size_t to = text.find_first_of(",]", from);
-      items.push_back(default_value(text.substr(from, to - from)));
-      from = text.find_first_not_of(", ", to);
+    while (next() != last) {
+      if (!items.empty() && take() != ',') return {};
+      items.push_back(value(depth + 1));
+      if (next() != last && next() != ',') return {};
     }
+    take();
     return {std::move(items)};
   }
-  if (const auto integer = number_in<std::int64_t>(text)) return {SymInt(*integer)};
-  if (const auto number = number_in<double>(text)) return {*number};
-  return {};
-}
+
+  AbstractValue string() {
+    const char quote = take();
+    std::string result;
+    while (!text_.empty() && text_.front() != quote) {
+      char c = take();
+      if (c == '\\' && !text_.empty()) {
+        static constexpr std::string_view kLetters = "abfnrtv", kMeant = "\a\b\f\n\r\t\v";
+        c = take();
+        if (const auto at = kLetters.find(c); at != std::string_view::npos) c = kMeant[at];
+      }
+      result += c;
+    }
+    if (text_.empty()) return {};
+    take();
+    return {std::move(result)};
+  }
+
+  static AbstractValue plain(std::string_view word) {
+    if (word == "None") return {NoneValue{}};
+    if (word == "True" || word == "False") return {word == "True"};
+    if (const auto integer = number_in<std::int64_t>(word)) return {SymInt(*integer)};
+    if (const auto number = number_in<double>(word)) return {*number};
+    static constexpr std::array<std::pair<std::string_view, std::int64_t>, 6> kNamesOfTorch{
+        {{"contiguous_format", kContiguousFormat},
+         {"preserve_format", 1},
+         {"strided", kStridedLayout},
+         {"Mean", 1},
+         {"Sum", 2},
+         {"long", 4}}};
+    const auto* const named =
+        std::ranges::find(kNamesOfTorch, word, [](const auto& row) { return row.first; });
+    return named == kNamesOfTorch.end() ? AbstractValue() : AbstractValue{SymInt(named->second)};
+  }
+
+  std::string_view text_;
+};
+
+}  // namespace
+
+AbstractValue default_value(std::string_view text) { return DefaultReader(text).whole(); }
 
 const OperatorEntry& entry_of(const Operator& op) {
   static std::vector<std::atomic<const OperatorEntry*>> registered(registered_operators().size()),

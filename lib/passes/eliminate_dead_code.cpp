@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "analysis/node_arguments.h"
 #include "analysis/switches.h"
 #include "graph/rewrite.h"
 #include "graph/subgraph_call.h"
@@ -102,7 +103,7 @@ class DeadCode {
   // Returns whether the guards contain the bounds of sym_constrain_range(size, min, max).
   bool is_bounded(const Node& node, const OperatorEntry& info, const Expression& size) const {
     const auto holds = [&](std::string_view name, Relation relation) {
-      const Argument* bound = find_argument(node, info.schema, name);
+      const Argument* bound = NodeArguments(node, info).find_argument(name);
       if (bound == nullptr || bound->is<Argument::None>()) return true;
       const auto* number = bound->get_if<std::int64_t>();
       return number != nullptr &&

@@ -13,6 +13,7 @@
 #include "graph/rewrite.h"
 #include "operators/known_numbers.h"
 #include "opinfo/python_spelling.h"
+#include "support/find_position.h"
 
 namespace fxtrace {
 namespace {
@@ -122,10 +123,8 @@ class Fold {
     const auto* index = node.args[1].get_if<std::int64_t>();
     const auto* items = items_of(node.args[0]);
     if (index == nullptr || items == nullptr) return std::nullopt;
-    const auto size = static_cast<std::int64_t>(items->size());
-    const std::int64_t at = *index < 0 ? *index + size : *index;
-    if (at < 0 || at >= size) return std::nullopt;
-    return (*items)[static_cast<std::size_t>(at)];
+    const auto place = find_position(std::ssize(*items), *index);
+    return place ? std::optional((*items)[*place]) : std::nullopt;
   }
 
   std::optional<Argument> size_of(const Node& node, KnownNumber what) {
@@ -146,10 +145,9 @@ class Fold {
     } else {
       const auto* given = what == KnownNumber::kSize ? node.args[1].get_if<std::int64_t>() : nullptr;
       if (what == KnownNumber::kSize && given == nullptr) return std::nullopt;
-      std::int64_t dim = given == nullptr ? 0 : *given;
-      if (dim < 0) dim += rank;
-      if (dim < 0 || dim >= rank) return std::nullopt;
-      size = (*meta.shape)[static_cast<std::size_t>(dim)].number();
+      const auto place = find_position(rank, given == nullptr ? 0 : *given);
+      if (!place) return std::nullopt;
+      size = (*meta.shape)[*place].number();
     }
     return size ? std::optional<Argument>(*size) : std::nullopt;
   }

@@ -43,6 +43,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/node_arguments.h"
 #include "analysis/view_tree.h"
 #include "analysis/view_undo.h"
 #include "graph/node_spec.h"
@@ -50,7 +51,6 @@
 #include "operators/names/function_traits.h"
 #include "opinfo/rules/shape_helpers.h"
 #include "shapes/scalar_type.h"
-#include "support/text/number_in.h"
 
 namespace fxtrace {
 namespace {
@@ -64,15 +64,6 @@ Graph::NodeSpec spec_of(const Node& node) {
 // Returns a call with the scope and source of `at`.
 Graph::NodeSpec call_at(const Node& at, std::string target, std::vector<Argument> args, const Meta& meta) {
   return {Opcode::kCallFunction, std::move(target), std::move(args), {}, at.scope, meta, at.source, ""};
-}
-
-// Parses a default of a schema: a number, True, False or None; returns nothing for others.
-std::optional<Argument> literal(const std::string& text) {
-  if (text == "None") return Argument(Argument::None{});
-  if (text == "True" || text == "False") return Argument(text == "True");
-  if (const auto integer = number_in<std::int64_t>(text)) return Argument(*integer);
-  const auto number = number_in<double>(text);
-  return number ? std::optional<Argument>(*number) : std::nullopt;
 }
 
 class RemoveInPlace {
@@ -259,14 +250,14 @@ class RemoveInPlace {
   // Adds the arguments that the call leaves out and whose default differs in the functional variant:
   // bernoulli_(p=0.5) becomes bernoulli.p, whose p has no default.
   void say_defaults(Graph::NodeSpec& spec, const Node& call, const Operator& twin) {
-    const Schema& own = context_.semantics.find_operator(call.target)->schema;
-    const Schema theirs = twin.schema();
-    for (std::size_t i = 0; i < own.arguments.size(); ++i) {
-      const SchemaArgument& argument = own.arguments[i];
-      if (!argument.default_value || find_argument(call, own, i) != nullptr) continue;
-      const auto other = std::ranges::find(theirs.arguments, argument.name, &SchemaArgument::name);
-      if (other == theirs.arguments.end() || other->default_value == argument.default_value) continue;
-      auto value = literal(*argument.default_value);
+    const OperatorEntry& own = *context_.semantics.find_operator(call.target);
+    const Schema& theirs = entry_of(twin).schema;
+    for (std::size_t i = 0; i < own.schema.arguments.size(); ++i) {
+      const SchemaArgument& argument = own.schema.arguments[i];
+      if (NodeArguments(call, own).find_argument(i) != nullptr) continue;
+      const SchemaArgument* other = theirs.find_formal(argument.name);
+      if (other == nullptr || other->default_value == argument.default_value) continue;
+      auto value = plain_argument(own.defaults[i]);
       if (!value) continue;
       if (!argument.keyword_only && spec.args.size() == i) {
         spec.args.push_back(std::move(*value));

@@ -327,11 +327,8 @@ std::string Labels::node_details(const Outline::Item& item) const {
   };
   const auto declared = [&](std::size_t place, std::string_view name) -> const SchemaArgument* {
     if (!schema) return nullptr;
-    if (name.empty()) return place < schema->arguments.size() ? &schema->arguments[place] : nullptr;
-    for (const SchemaArgument& argument : schema->arguments) {
-      if (argument.name == name) return &argument;
-    }
-    return nullptr;
+    if (!name.empty()) return schema->find_formal(name);
+    return place < schema->arguments.size() ? &schema->arguments[place] : nullptr;
   };
   if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput || node.op == Opcode::kCallModule)
     return text;

@@ -20,6 +20,7 @@
 #include "security/bytecode_objects.h"
 #include "security/bytecode_types.h"
 #include "security/script_check.h"
+#include "support/find_position.h"
 #include "support/text/printable.h"
 #include "support/text/words.h"
 #include "torchscript/compiler/bound_methods.h"
@@ -845,9 +846,8 @@ class BytecodeCheck {
   TypeId item_of(TypeId tuple, std::int32_t number) {
     if (!types_.is(tuple, Form::kTuple)) return BytecodeTypes::kOpaque;
     const auto parts = types_[tuple].parts;
-    const auto size = static_cast<std::int64_t>(parts.size());
-    const std::int64_t at = number < 0 ? number + size : number;
-    if (number != kNoNumber && at >= 0 && at < size) return parts[static_cast<std::size_t>(at)];
+    const auto place = find_position(std::ssize(parts), number);
+    if (number != kNoNumber && place) return parts[*place];
     TypeId any = BytecodeTypes::kAbsent;
     for (const TypeId part : parts) any = types_.join(any, part);
     return any;

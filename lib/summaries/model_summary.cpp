@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/node_arguments.h"
 #include "graph/analysis/collection_summary.h"
 #include "graph/analysis/input_sizes.h"
 #include "graph/each_graph.h"
@@ -317,11 +318,11 @@ class Summarizer {
   static void add_keys_and_values(const Graph& graph, const Node& node, Sum& to) {
     const Operator* op = operator_of(node);
     if (op == nullptr) return;
-    const OperatorEntry called = entry_of(*op);
+    const OperatorEntry& called = entry_of(*op);
     const auto places = find_keys_and_values(*op, called.schema);
     if (!places) return;
     for (const std::size_t place : {places->first, places->second}) {
-      const Argument* argument = find_argument(node, place, called.schema.arguments[place].name);
+      const Argument* argument = NodeArguments(node, called).find_argument(place);
       const auto* id = argument == nullptr ? nullptr : argument->get_if<NodeId>();
       if (id != nullptr) to.add(cached_bytes(graph, *id));
     }

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "analysis/identity_call.h"
+#include "analysis/node_arguments.h"
 #include "compare/pairing/compared_graph.h"
 #include "costs/known_arguments.h"
 #include "graph/analysis/fold_numbers.h"
@@ -136,7 +137,7 @@ class CommonForm {
   // Returns the number that `to` converts: torch.jit.trace converts numbers whose dtype torch.export has in a
   // tensor.
   static std::optional<Argument> converted(const Node& node, const OperatorEntry& info) {
-    const Argument* given = find_argument(node, info.schema, "dtype");
+    const Argument* given = NodeArguments(node, info).find_argument("dtype");
     const auto* dtype = given == nullptr ? nullptr : given->get_if<Argument::Dtype>();
     return dtype == nullptr ? std::nullopt : as_dtype(node.args[0], dtype->name);
   }

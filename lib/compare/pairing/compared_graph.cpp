@@ -221,9 +221,7 @@ void ComparedGraph::add_arguments(const Node& node, const SchemaTable::Known* kn
   };
   for (std::size_t i = 0; i < node.args.size(); ++i) add("", i, node.args[i], i);
   for (const auto& [name, value] : node.kwargs) {
-    const SchemaArgument* own = known == nullptr ? nullptr : find_named(known->schema.arguments, name);
-    add(name, 0, value,
-        own == nullptr ? count : static_cast<std::size_t>(own - known->schema.arguments.data()));
+    add(name, 0, value, known == nullptr ? count : known->schema.find_argument(name).value_or(count));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "analysis/node_arguments.h"
 #include "analysis/program_operations.h"
 #include "convert/lower/quantized_calls.h"
 #include "convert/lower/rewrites.h"
@@ -585,12 +586,8 @@ void give_keywords(const Schema& schema, Graph::NodeSpec& operation) {
         operation.kwargs.erase(given);
         continue;
       }
-      const AbstractValue value = default_value(formal.default_value.value_or(""));
-      Argument operand;
-      if (const auto* real = value.get_if<double>()) operand = *real;
-      if (const SymInt* number = value.integer(); number != nullptr && number->number())
-        operand = *number->number();
-      operation.args.push_back(std::move(operand));
+      auto value = plain_argument(default_value(formal.default_value.value_or("")));
+      operation.args.push_back(std::move(value).value_or(Argument()));
     }
     return;
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "convert/lower/rewrites.h"
+#include "support/find_position.h"
 
 namespace fxtrace {
 namespace {
@@ -16,9 +17,7 @@ using Items = std::vector<Argument>;
 // Returns the place of an item, counted from the end if negative; nothing if there is no such item.
 std::optional<std::size_t> place_of(const Argument& key, std::size_t count) {
   const auto* index = key.get_if<std::int64_t>();
-  const auto size = static_cast<std::int64_t>(count);
-  if (index == nullptr || *index < -size || *index >= size) return std::nullopt;
-  return static_cast<std::size_t>(*index < 0 ? *index + size : *index);
+  return index == nullptr ? std::nullopt : find_position(static_cast<std::int64_t>(count), *index);
 }
 
 // The items of a slice, as Python counts them.

@@ -1045,8 +1045,7 @@ class Lowering {
       for (std::size_t i = 0; i < operation.args.size() && i < schema.arguments.size(); ++i)
         look(schema.arguments[i], operation.args[i]);
       for (const auto& [name, given] : operation.kwargs) {
-        const auto found = std::ranges::find(schema.arguments, name, &SchemaArgument::name);
-        if (found != schema.arguments.end()) look(*found, given);
+        if (const SchemaArgument* formal = schema.find_formal(name)) look(*formal, given);
       }
     }
   }

@@ -371,11 +371,7 @@ class ProgramWriter {
       input(name, operation.args[i], formal == nullptr ? nullptr : &formal->type, kPositional);
     }
     for (const auto& [name, given] : operation.kwargs) {
-      const SchemaArgument* formal = nullptr;
-      if (schema) {
-        const auto found = std::ranges::find(schema->arguments, name, &SchemaArgument::name);
-        if (found != schema->arguments.end()) formal = &*found;
-      }
+      const SchemaArgument* formal = schema ? schema->find_formal(name) : nullptr;
       input(name, given, formal == nullptr ? nullptr : &formal->type, kKeyword);
     }
     json_.close(']');

@@ -204,9 +204,8 @@ bool CallCheck::arguments(const Node& operation, const Schema& schema, const Jso
     }
   }
   for (const auto& [name, value] : operation.kwargs) {
-    const auto formal = std::ranges::find(formals, name, &SchemaArgument::name);
-    if (formal != formals.end())
-      take(static_cast<std::size_t>(formal - formals.begin()), value);
+    if (const auto place = schema.find_argument(name))
+      take(*place, value);
     else
       wrong("the operator has no argument " + shown_name(name));
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/find_position.h"
+
 namespace fxtrace {
 
 const TensorInfo& operand(const RuleArguments& args, std::string_view name) {
@@ -31,9 +33,9 @@ const TensorInfo& first_result(const Results& results) {
 }
 
 std::size_t place_of(std::int64_t dim, std::size_t rank) {
-  const auto count = static_cast<std::int64_t>(rank);
-  if (dim < -count || dim >= count) throw CannotTell{};
-  return static_cast<std::size_t>(dim < 0 ? dim + count : dim);
+  const auto place = find_position(static_cast<std::int64_t>(rank), dim);
+  if (!place) throw CannotTell{};
+  return *place;
 }
 
 std::vector<bool> places_of(const std::vector<std::int64_t>& dims, std::size_t rank) {

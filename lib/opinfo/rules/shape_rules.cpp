@@ -15,11 +15,7 @@ std::size_t RuleArguments::argument_index(std::string_view name) const {
     const std::size_t middle = pair.find('=');
     if (pair.substr(0, middle) == asked) name = pair.substr(middle + 1);
   });
-  const std::vector<SchemaArgument>& arguments = op_.schema.arguments;
-  for (std::size_t i = 0; i < arguments.size() && i < values_.size(); ++i) {
-    if (arguments[i].name == name) return i;
-  }
-  return values_.size();
+  return std::min(op_.schema.find_argument(name).value_or(values_.size()), values_.size());
 }
 
 const AbstractValue& RuleArguments::value(std::string_view name) const {

@@ -1,4 +1,4 @@
-// Positions, slices and changes of lists with the meaning of Python, for lists of the TorchScript interpreter
+// Slices and changes of lists with the meaning of Python, for lists of the TorchScript interpreter
 // and for lists of abstract values.
 #pragma once
 
@@ -10,16 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "support/find_position.h"
+
 namespace fxtrace {
 
 inline constexpr std::size_t kMostItems = 10'000;  // the most items of a list whose value is kept
-
-// Returns the index for a Python position among `count` items, which counts from the end when negative;
-// nothing when out of range.
-inline std::optional<std::size_t> find_position(std::int64_t count, std::int64_t position) {
-  if (position < 0) position += count;
-  return position < 0 || position >= count ? std::nullopt : std::optional(static_cast<std::size_t>(position));
-}
 
 // The indices from, from + step, ..., `count` of them.
 struct Slice {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "opinfo/rules/shape_helpers.h"
+#include "support/find_position.h"
 #include "support/text/words.h"
 #include "symbolic/python_operators.h"
 
@@ -209,9 +210,9 @@ bool holds(Relation relation, const Element& a, const Element& b) {
 // --- positions ---
 
 std::size_t position_in(std::int64_t count, std::int64_t position) {
-  if (position < 0) position += count;
-  need(position >= 0 && position < count);
-  return static_cast<std::size_t>(position);
+  const auto place = find_position(count, position);
+  need(place.has_value());
+  return *place;
 }
 
 std::int64_t count_of(const Dims& sizes) {

@@ -23,7 +23,7 @@ class BatchCall {
         rule_(is_in_place(info) ? entry_of(*info.twin).batch : info.batch),
         plan_(plan),
         steps_(node, plan),
-        args_(node, info.schema) {}
+        args_(node, info) {}
 
  protected:
   // Returns whether the operator writes and returns its first argument and has a functional variant, whose

@@ -9,6 +9,7 @@
 
 #include "opinfo/rules/shape_helpers.h"
 #include "passes/remove_batch_dims/batch_call.h"
+#include "support/find_position.h"
 
 namespace fxtrace {
 namespace {
@@ -77,9 +78,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
       const Argument* given = args_.find_argument(name);
       if (given == nullptr) continue;
       const auto* text = given->get_if<std::string>();
-      const auto& schema = info_.schema.arguments;
-      const auto argument = std::ranges::find(schema, name, &SchemaArgument::name);
-      if (text == nullptr || argument->default_value != "\"" + *text + "\"") refuse(name);
+      if (text == nullptr || args_.formal(name).default_value != "\"" + *text + "\"") refuse(name);
     }
   }
 
@@ -198,7 +197,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     const std::string target = !is_matrix ? "aten.linalg_vector_norm.default"
                                : is_text  ? "aten.linalg_matrix_norm.str_ord"
                                           : "aten.linalg_matrix_norm.default";
-    NamedArguments args(semantics_.find_operator(target)->schema);
+    NamedArguments args(*semantics_.find_operator(target));
     args.copy(args_);
     if (!has_order) args.set("ord", std::int64_t{2});
     Batched given = value;
@@ -247,7 +246,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     if (!reduces_everything()) return leading();
     const std::string target = rule_.target.empty() ? *node_.target : std::string(rule_.target);
     const OperatorEntry& over_dimensions = *semantics_.find_operator(target);
-    NamedArguments args(over_dimensions.schema);
+    NamedArguments args(over_dimensions);
     args.copy(args_);
     const bool takes_list = args.formal("dim").type.required().is_list();
     const bool keeps_rank =
@@ -467,7 +466,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     if (args_.find_argument("sorter") != nullptr) all.push_back(tensor("sorter"));
     const Levels levels = BatchPlan::common_levels(all);
     const OperatorEntry& of_tensors = *semantics_.find_operator("aten.searchsorted.Tensor");
-    NamedArguments args(of_tensors.schema);
+    NamedArguments args(of_tensors);
     args.copy(args_);
     const auto spread = [&](const Batched& one) { return plan_.spread(node_, one, levels, one.rank()); };
     args.set(sequence, spread(sorted));
@@ -605,11 +604,10 @@ class OperatorCall final : public BatchCall, private BatchRules {
     if (index.rank() != 1 || self.rank() == 0)
       throw CannotBatch{node_.name + " gets a tensor without dimensions"};
     if (index.levels.empty()) return leading();
-    const auto rank = static_cast<std::int64_t>(self.rank());
-    const auto dim = args_.integer("dim");
-    if (!dim || *dim < -rank || *dim >= rank) throw CannotBatch{"a dimension is not known"};
+    const auto dim = find_position(static_cast<std::int64_t>(self.rank()), args_.integer("dim"));
+    if (!dim) throw CannotBatch{"a dimension is not known"};
     Argument::List items;
-    items.items.resize(static_cast<std::size_t>(*dim < 0 ? *dim + rank : *dim));
+    items.items.resize(*dim);
     items.items.push_back(*args_.find_argument("index"));
     finish(elements(self, items));
   }

@@ -2,19 +2,18 @@
 
 #include <utility>
 
-#include "support/text/number_in.h"
+#include "analysis/node_arguments.h"
 
 namespace fxtrace {
 
-NamedArguments::NamedArguments(const Node& node, const Schema& schema) : NamedArguments(schema) {
+NamedArguments::NamedArguments(const Node& node, const OperatorEntry& op) : NamedArguments(op) {
   for (std::size_t i = 0; i < values_.size(); ++i) {
-    const Argument* given = fxtrace::find_argument(node, i, schema.arguments[i].name);
-    if (given != nullptr) values_[i] = *given;
+    if (const Argument* given = NodeArguments(node, op).find_argument(i)) values_[i] = *given;
   }
 }
 
 std::size_t NamedArguments::place(std::string_view name) const {
-  return schema_->find_argument(name).value_or(schema_->arguments.size());
+  return op_->schema.find_argument(name).value_or(values_.size());
 }
 
 const Argument* NamedArguments::find_argument(std::string_view name) const {
@@ -26,11 +25,9 @@ const Argument* NamedArguments::find_argument(std::string_view name) const {
 std::optional<std::int64_t> NamedArguments::integer(std::string_view name) const {
   const std::size_t i = place(name);
   if (i == values_.size()) return std::nullopt;
-  if (values_[i]) {
-    const auto* number = values_[i]->get_if<std::int64_t>();
-    return number == nullptr ? std::nullopt : std::optional(*number);
-  }
-  return number_in<std::int64_t>(schema_->arguments[i].default_value.value_or(""));
+  const auto value = values_[i] ? values_[i] : plain_argument(op_->defaults[i]);
+  const auto* number = value ? value->get_if<std::int64_t>() : nullptr;
+  return number == nullptr ? std::nullopt : std::optional(*number);
 }
 
 void NamedArguments::set(std::string_view name, Argument value) {
@@ -39,14 +36,14 @@ void NamedArguments::set(std::string_view name, Argument value) {
 
 void NamedArguments::copy(const NamedArguments& other) {
   for (std::size_t i = 0; i < values_.size(); ++i) {
-    const std::size_t from = other.place(schema_->arguments[i].name);
+    const std::size_t from = other.place(op_->schema.arguments[i].name);
     if (from < other.values_.size()) values_[i] = other.values_[from];
   }
 }
 
 std::size_t NamedArguments::positional() const {
   std::size_t count = 0;
-  while (count < values_.size() && values_[count] && !schema_->arguments[count].keyword_only) ++count;
+  while (count < values_.size() && values_[count] && !op_->schema.arguments[count].keyword_only) ++count;
   return count;
 }
 
@@ -59,7 +56,7 @@ std::vector<Argument> NamedArguments::args() const {
 Kwargs NamedArguments::kwargs() const {
   Kwargs kwargs;
   for (std::size_t i = positional(); i < values_.size(); ++i) {
-    if (values_[i]) kwargs.emplace_back(schema_->arguments[i].name, *values_[i]);
+    if (values_[i]) kwargs.emplace_back(op_->schema.arguments[i].name, *values_[i]);
   }
   return kwargs;
 }

@@ -7,18 +7,18 @@
 #include <vector>
 
 #include "graph/node.h"
-#include "operators/schema.h"
+#include "opinfo/operator_entry.h"
 
 namespace fxtrace {
 
 class NamedArguments {
  public:
-  // Starts without arguments.  For both constructors, the schema must outlive this.
-  explicit NamedArguments(const Schema& schema) : schema_(&schema), values_(schema.arguments.size()) {}
-  NamedArguments(const Node& node, const Schema& schema);
+  // Starts without arguments.  For both constructors, the operator must outlive this.
+  explicit NamedArguments(const OperatorEntry& op) : op_(&op), values_(op.schema.arguments.size()) {}
+  NamedArguments(const Node& node, const OperatorEntry& op);
 
   // Returns a parameter, which the schema must have.
-  const SchemaArgument& formal(std::string_view name) const { return schema_->arguments.at(place(name)); }
+  const SchemaArgument& formal(std::string_view name) const { return op_->schema.arguments.at(place(name)); }
   // Returns the argument; null when it is left out or None, or the schema does not have it.
   const Argument* find_argument(std::string_view name) const;
   // Returns an integer argument or its default; nothing when it is not an integer literal.
@@ -31,7 +31,7 @@ class NamedArguments {
   template <class F>
   void for_each_tensor(F&& f) {
     for (std::size_t i = 0; i < values_.size(); ++i) {
-      const SchemaArgument& argument = schema_->arguments[i];
+      const SchemaArgument& argument = op_->schema.arguments[i];
       if (values_[i] && argument.type.innermost().name == "Tensor") f(argument.name, *values_[i]);
     }
   }
@@ -45,7 +45,7 @@ class NamedArguments {
   std::size_t place(std::string_view name) const;
   std::size_t positional() const;
 
-  const Schema* schema_;
+  const OperatorEntry* op_;
   std::vector<std::optional<Argument>> values_;  // by index in the schema
 };
 

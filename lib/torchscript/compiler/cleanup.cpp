@@ -23,6 +23,7 @@
 #include "operators/operators.h"
 #include "opinfo/aliases.h"
 #include "opinfo/operator_row.h"
+#include "support/find_position.h"
 #include "support/text/identifier.h"
 #include "torchscript/compiler/schema_match.h"
 #include "torchscript/language/type_relations.h"
@@ -140,12 +141,8 @@ void lower_tuples(IrBlock& block) {
         node->output(i)->replace_all_uses_with(made->input(i));
       continue;
     }
-    const auto number = constant_of<std::int64_t>(*node->input(1));
-    if (!number) continue;
-    const auto count = static_cast<std::int64_t>(made->inputs().size());
-    const std::int64_t at = *number < 0 ? *number + count : *number;
-    if (at >= 0 && at < count)
-      node->output()->replace_all_uses_with(made->input(static_cast<std::size_t>(at)));
+    const auto place = find_position(std::ssize(made->inputs()), constant_of<std::int64_t>(*node->input(1)));
+    if (place) node->output()->replace_all_uses_with(made->input(*place));
   }
 }
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <iterator>
 #include <utility>
 
+#include "opinfo/operator_entry.h"
 #include "support/error.h"
-#include "support/text/identifier.h"
 
 namespace fxtrace::torchscript {
 
@@ -73,144 +73,47 @@ TypePtr simple_schema_type(std::string_view name) {
   return name == "list" || name == "tuple" || name == "PyObject" ? nullptr : find_simple_type(name);
 }
 
-// Parses the text of a default value by the type of the argument.
-class DefaultParser {
- public:
-  DefaultParser(std::string_view text, const SchemaArgument& argument) : text_(text), argument_(argument) {}
-
-  Constant parse(const Type& type) {
-    Constant result = value(type, argument_.length, 0);
-    skip();
-    if (at_ != text_.size()) fail();
-    return result;
-  }
-
- private:
-  static constexpr int kMaxDepth = 16;
-
-  Constant value(const Type& type, std::optional<std::int64_t> length, int depth) {
-    skip();
-    if (depth > kMaxDepth) fail();
-    if (accept("None")) return Constant();
-    if (const auto* optional = type.as<OptionalType>()) return value(*optional->element(), length, depth + 1);
-    if (const auto* list = type.as<ListType>()) return list_value(*list->element(), length, depth);
-    if (accept("True")) return Constant(true);
-    if (accept("False")) return Constant(false);
-    if (at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '\'')) {
-      std::string string = string_value();
-      if (type.kind() == TypeKind::kDevice) return Constant(Constant::Device{std::move(string)});
-      return Constant(std::move(string));
-    }
-    if (accept("(")) {
-      Constant::Tuple tuple;
-      for (const TypePtr& part : type.contained_types()) {
-        if (!tuple.items.empty() && !accept(",")) fail();
-        tuple.items.push_back(value(*part, std::nullopt, depth + 1));
-        skip();
-      }
-      if (!accept(")")) fail();
-      return Constant(std::move(tuple));
-    }
-    return number(type);
-  }
-
-  Constant list_value(const Type& element, std::optional<std::int64_t> length, int depth) {
-    Constant::List list;
-    list.element = argument_element(element);
-    if (!accept("[")) {
-      constexpr std::int64_t kMaxLength = 64;
-      if (!length || *length < 0 || *length > kMaxLength) fail();
-      const Constant item = value(element, std::nullopt, depth + 1);
-      list.items.assign(static_cast<std::size_t>(*length), item);
-      return Constant(std::move(list));
-    }
-    skip();
-    while (!accept("]")) {
-      if (!list.items.empty() && !accept(",")) fail();
-      list.items.push_back(value(element, std::nullopt, depth + 1));
-      skip();
-    }
-    return Constant(std::move(list));
-  }
-
-  static TypePtr argument_element(const Type& element) {
-    TypePtr simple = simple_type(element.kind());
-    return simple != nullptr ? simple : any_type();
-  }
-
-  // Names of C++ constants in schemas.
-  Constant named() {
-    struct Row {
-      std::string_view name;
-      std::int64_t value;
+// Returns a default value as a constant of the type; `length` is that of a list for which one number may
+// stand.
+Constant constant_of(const AbstractValue& value, const Type& type, const SchemaArgument& argument,
+                     std::optional<std::int64_t> length) {
+  const auto fail = [&] {
+    throw input_error("argument '" + argument.name + "' of a schema has the default value '" +
+                      argument.default_value->substr(0, 100) + "', which does not fit its type");
+  };
+  if (value.is_none()) return Constant();
+  if (const auto* optional = type.as<OptionalType>())
+    return constant_of(value, *optional->element(), argument, length);
+  const auto* items = value.sequence();
+  if (const auto* list = type.as<ListType>()) {
+    constexpr std::int64_t kMaxLength = 64;
+    const TypePtr simple = simple_type(list->element()->kind());
+    Constant::List result{simple != nullptr ? simple : any_type(), {}};
+    const auto item = [&](const AbstractValue& each) {
+      return constant_of(each, *list->element(), argument, std::nullopt);
     };
-    static constexpr std::array kNames{Row{"contiguous_format", 0},
-                                       Row{"preserve_format", 1},
-                                       Row{"strided", 0},
-                                       Row{"Mean", 1},
-                                       Row{"Sum", 2},
-                                       Row{"long", 4}};
-    for (const Row& row : kNames) {
-      if (accept(row.name)) return Constant(row.value);
-    }
-    fail();
+    if (items != nullptr)
+      std::ranges::transform(*items, std::back_inserter(result.items), item);
+    else if (length && *length > 0 && *length <= kMaxLength)
+      result.items.assign(static_cast<std::size_t>(*length), item(value));
+    else
+      fail();
+    return Constant(std::move(result));
   }
-
-  Constant number(const Type& type) {
-    const std::string_view rest = text_.substr(at_);
-    if (rest.empty()) fail();
-    const std::string_view unsigned_rest = rest[0] == '-' ? rest.substr(1) : rest;
-    const bool names_float = unsigned_rest.starts_with("inf") || unsigned_rest.starts_with("nan");
-    if (!unsigned_rest.empty() && is_letter(unsigned_rest[0]) && !names_float) return named();
-    double real = 0;
-    std::int64_t whole = 0;
-    const char* const begin = rest.data();
-    const char* const end = begin + rest.size();
-    const auto as_real = std::from_chars(begin, end, real);
-    const auto as_whole = std::from_chars(begin, end, whole);
-    if (as_real.ec != std::errc()) fail();
-    at_ += static_cast<std::size_t>(as_real.ptr - begin);
-    if (as_whole.ec == std::errc() && as_whole.ptr == as_real.ptr && type.kind() != TypeKind::kFloat)
-      return Constant(whole);
-    return Constant(real);
+  if (items != nullptr && items->size() == type.contained_types().size()) {
+    Constant::Tuple tuple;
+    for (std::size_t i = 0; i < items->size(); ++i)
+      tuple.items.push_back(constant_of((*items)[i], *type.contained_types()[i], argument, std::nullopt));
+    return Constant(std::move(tuple));
   }
-
-  std::string string_value() {
-    const char quote = text_[at_++];
-    std::string result;
-    while (at_ < text_.size() && text_[at_] != quote) {
-      char c = text_[at_++];
-      if (c == '\\' && at_ < text_.size()) {
-        static constexpr std::string_view kLetters = "abfnrtv";
-        static constexpr std::string_view kMeant = "\a\b\f\n\r\t\v";
-        c = text_[at_++];
-        if (const auto found = kLetters.find(c); found != std::string_view::npos) c = kMeant[found];
-      }
-      result += c;
-    }
-    if (at_ == text_.size()) fail();
-    ++at_;
-    return result;
-  }
-
-  void skip() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-  }
-  bool accept(std::string_view token) {
-    skip();
-    if (!text_.substr(at_).starts_with(token)) return false;
-    at_ += token.size();
-    return true;
-  }
-  [[noreturn]] void fail() const {
-    throw input_error("argument '" + argument_.name + "' of a schema has the default value '" +
-                      std::string(text_.substr(0, 100)) + "', which does not fit its type");
-  }
-
-  std::string_view text_;
-  const SchemaArgument& argument_;
-  std::size_t at_ = 0;
-};
+  if (const auto* flag = value.get_if<bool>()) return Constant(*flag);
+  if (const auto* real = value.get_if<double>()) return Constant(*real);
+  if (const auto* text = value.get_if<std::string>())
+    return type.kind() == TypeKind::kDevice ? Constant(Constant::Device{*text}) : Constant(*text);
+  const auto whole = value.integer() != nullptr ? value.integer()->number() : std::nullopt;
+  if (!whole) fail();
+  return type.kind() == TypeKind::kFloat ? Constant(static_cast<double>(*whole)) : Constant(*whole);
+}
 
 }  // namespace
 
@@ -256,7 +159,8 @@ FunctionSchema function_schema(std::string_view name, const Schema& schema, cons
         result.arguments.emplace_back(argument.name, schema_type(argument.type, resolve), argument.length,
                                       std::nullopt, argument.keyword_only, argument.is_written);
     if (argument.default_value)
-      mine.default_value = DefaultParser(*argument.default_value, argument).parse(*mine.type);
+      mine.default_value =
+          constant_of(default_value(*argument.default_value), *mine.type, argument, argument.length);
   }
   for (const SchemaType& type : schema.results) result.results.push_back(schema_type(type, resolve));
   return result;

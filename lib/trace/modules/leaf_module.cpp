@@ -2,33 +2,13 @@
 
 #include <string>
 
+#include "analysis/node_arguments.h"
 #include "costs/cost_log.h"
 #include "opinfo/operator_entry.h"
 #include "support/text/qualified_name.h"
 
 namespace fxtrace {
 namespace {
-
-std::optional<Argument> plain_default(const AbstractValue& value) {
-  if (value.is_none()) return Argument(Argument::None{});
-  if (const auto* flag = value.get_if<bool>()) return Argument(*flag);
-  if (const auto* number = value.get_if<double>()) return Argument(*number);
-  if (const auto* text = value.get_if<std::string>()) return Argument(*text);
-  if (const auto* integer = value.integer()) {
-    const auto number = integer->number();
-    return number ? std::optional<Argument>(*number) : std::nullopt;
-  }
-  if (const auto* sequence = value.sequence()) {
-    Argument::List list;
-    for (const AbstractValue& item : *sequence) {
-      auto plain = plain_default(item);
-      if (!plain) return std::nullopt;
-      list.items.push_back(std::move(*plain));
-    }
-    return Argument(std::move(list));
-  }
-  return std::nullopt;
-}
 
 // Returns whether `path` is the name `name` directly in `owner`.
 bool is_name(std::string_view path, std::string_view owner, std::string_view name) {
@@ -38,15 +18,23 @@ bool is_name(std::string_view path, std::string_view owner, std::string_view nam
 }  // namespace
 
 const Argument* LeafSite::given_argument(std::string_view argument) const {
-  const auto place = place_of(argument);
-  return place ? find_operand(*place) : nullptr;
+  const Operator* op = graph.facts(operation).op;
+  return op == nullptr ? nullptr : NodeArguments(node(), entry_of(*op)).find_argument(argument);
 }
 
 std::optional<Argument> LeafSite::plain(std::string_view argument) const {
-  const auto place = place_of(argument);
-  if (!place) return std::nullopt;
-  if (const Argument* operand = find_operand(*place)) return plain_operand(*operand);
-  return plain_default(entry_of(*graph.facts(operation).op).defaults[*place]);
+  const Operator* op = graph.facts(operation).op;
+  const auto value = op == nullptr ? std::nullopt : NodeArguments(node(), entry_of(*op)).value(argument);
+  if (!value) return std::nullopt;
+  bool is_plain = true;
+  Argument result = map_references(*value, [&](NodeId id) -> Argument {
+    if (const Argument* fixed = graph.find_fixed(id)) return *fixed;
+    const auto number = meta(id).value ? meta(id).value->number() : std::nullopt;
+    if (number) return *number;
+    is_plain = false;
+    return Argument::None{};
+  });
+  return is_plain ? std::optional(std::move(result)) : std::nullopt;
 }
 
 std::optional<std::int64_t> LeafSite::integer(std::string_view argument) const {
@@ -64,28 +52,6 @@ std::optional<NodeId> LeafSite::value(std::string_view argument) const {
 const Meta* LeafSite::meta(std::string_view argument) const {
   const auto id = value(argument);
   return id && meta(*id).kind() == ValueKind::kTensor ? &meta(*id) : nullptr;
-}
-
-std::optional<std::size_t> LeafSite::place_of(std::string_view argument) const {
-  const Operator* op = graph.facts(operation).op;
-  return op == nullptr ? std::nullopt : entry_of(*op).schema.find_argument(argument);
-}
-
-const Argument* LeafSite::find_operand(std::size_t place) const {
-  const SchemaArgument& argument = entry_of(*graph.facts(operation).op).schema.arguments[place];
-  return find_argument(node(), argument.keyword_only ? SIZE_MAX : place, argument.name);
-}
-
-std::optional<Argument> LeafSite::plain_operand(const Argument& operand) const {
-  bool is_plain = true;
-  Argument result = map_references(operand, [&](NodeId id) -> Argument {
-    if (const Argument* fixed = graph.find_fixed(id)) return *fixed;
-    const auto number = meta(id).value ? meta(id).value->number() : std::nullopt;
-    if (number) return *number;
-    is_plain = false;
-    return Argument::None{};
-  });
-  return is_plain ? std::optional(std::move(result)) : std::nullopt;
 }
 
 const LeafShape* LeafModule::shape(std::string_view child, std::string_view name) const {

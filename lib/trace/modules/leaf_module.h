@@ -35,11 +35,6 @@ struct LeafSite {
   const Meta& meta(NodeId value) const { return graph.meta(value); }
   // Returns the argument's metadata; null when it is not a tensor.
   const Meta* meta(std::string_view argument) const;
-
- private:
-  std::optional<std::size_t> place_of(std::string_view argument) const;
-  const Argument* find_operand(std::size_t place) const;
-  std::optional<Argument> plain_operand(const Argument& operand) const;
 };
 
 // The operations and parameter shapes of one module.

@@ -13,6 +13,7 @@
 #include "opinfo/operator_entry.h"
 #include "opinfo/python_spelling.h"
 #include "opinfo/traits.h"
+#include "support/find_position.h"
 #include "symbolic/python_operators.h"
 
 namespace fxtrace {
@@ -224,11 +225,9 @@ class Integers {
   // Returns an item of a list of sizes; nothing for -1, which PyTorch infers.
   std::optional<SymInt> item(const Argument& list, std::int64_t index, int depth) {
     if (const auto* items = list.get_if<Argument::List>()) {
-      const auto count = static_cast<std::int64_t>(items->items.size());
-      if (index < 0) index += count;
-      if (index < 0 || index >= count) return std::nullopt;
-      const Argument& size = items->items[static_cast<std::size_t>(index)];
-      const auto* number = size.get_if<std::int64_t>();
+      const auto place = find_position(std::ssize(items->items), index);
+      if (!place) return std::nullopt;
+      const auto* number = items->items[*place].get_if<std::int64_t>();
       return number != nullptr && *number >= 0 ? std::optional(SymInt(*number)) : std::nullopt;
     }
     const Node* node = node_of(list);
@@ -319,18 +318,18 @@ bool asks_no_elements(const Node& node) {
 bool writes_to(const Node& node, NodeId tensor) {
   const Operator* op = find_operator(parse_target(*node.target));
   if (!may_write(op)) return false;
-  const std::vector<SchemaArgument> arguments = op->schema().arguments;
+  const Schema schema = op->schema();
   const auto is_tensor = [&](const Argument& argument) {
     bool found = false;
     for_each_reference(argument, [&](NodeId used) { found = found || used == tensor; });
     return found;
   };
   for (std::size_t i = 0; i < node.args.size(); ++i) {
-    if ((i >= arguments.size() || arguments[i].is_written) && is_tensor(node.args[i])) return true;
+    if ((i >= schema.arguments.size() || schema.is_written(i)) && is_tensor(node.args[i])) return true;
   }
   return std::ranges::any_of(node.kwargs, [&](const auto& item) {
-    const auto argument = std::ranges::find(arguments, item.first, &SchemaArgument::name);
-    return (argument == arguments.end() || argument->is_written) && is_tensor(item.second);
+    const SchemaArgument* argument = schema.find_formal(item.first);
+    return (argument == nullptr || argument->is_written) && is_tensor(item.second);
   });
 }
 

@@ -17,6 +17,7 @@
 #include "opinfo/operator_entry.h"
 #include "opinfo/python_spelling.h"
 #include "opinfo/traits.h"
+#include "support/find_position.h"
 #include "support/text/identifier.h"
 #include "support/text/utf8.h"
 #include "symbolic/python_operators.h"
@@ -225,9 +226,9 @@ class Builder {
     const auto* list = node.args.size() > 1 ? node.args[1].get_if<Argument::List>() : nullptr;
     const bool moves = target.name == "permute";
     if (list == nullptr || (!moves && target.name != "reshape" && target.name != "view")) return std::nullopt;
-    if (dim < 0) dim += std::ssize(list->items);
-    if (dim < 0 || dim >= std::ssize(list->items)) return std::nullopt;
-    const auto* number = list->items[static_cast<std::size_t>(dim)].get_if<std::int64_t>();
+    const auto place = find_position(std::ssize(list->items), dim);
+    if (!place) return std::nullopt;
+    const auto* number = list->items[*place].get_if<std::int64_t>();
     if (number == nullptr) return std::nullopt;
     if (moves) return written_size(*first, *number, depth + 1);
     return *number < 0 ? std::nullopt : std::optional(*number);

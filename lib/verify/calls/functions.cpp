@@ -8,6 +8,7 @@
 #include "operators/names/callable_operators.h"
 #include "opinfo/python_spelling.h"
 #include "opinfo/stored_parts.h"
+#include "support/find_position.h"
 
 namespace fxtrace::verify {
 
@@ -61,10 +62,10 @@ RunValue read_attribute(const Engine& engine, const RunArguments& arguments) {
 RunValue item_of(const Engine& engine, const RunArguments& arguments) {
   const RunValue& holder = arguments.positional.at(0);
   if (engine.kind(holder) == kFxtraceTuple) {
-    const auto index = engine.integer_of(arguments.positional.at(1));
-    const auto size = static_cast<std::int64_t>(engine.size(holder));
-    if (!index || *index >= size || *index < -size) throw RunError("the item of the tuple does not exist");
-    return engine.item(holder, static_cast<std::size_t>(*index < 0 ? *index + size : *index));
+    const auto place = find_position(static_cast<std::int64_t>(engine.size(holder)),
+                                     engine.integer_of(arguments.positional.at(1)));
+    if (!place) throw RunError("the item of the tuple does not exist");
+    return engine.item(holder, *place);
   }
   if (engine.is_tensor(holder))
     return engine.call("aten::select", "int", {{holder, engine.integer(0), arguments.positional.at(1)}, {}});
