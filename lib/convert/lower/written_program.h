@@ -33,9 +33,6 @@ auto& checked_at(Items& items, std::size_t index, std::string_view name) {
 // Returns the value that the operand is.  Throws Error(kInput) for an operand that is none.
 NodeId value_of(const Argument& operand);
 
-// Returns the strides of a contiguous tensor.
-std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape);
-
 // A graph of the program, with what only programs say of it: strides of every tensor, for one.  An input that
 // is fixed has its value as its argument.
 struct LoweredGraph {
