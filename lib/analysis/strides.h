@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/alias_regions.h"
-#include "symbolic/sym_int.h"
+#include "analysis/stride_rules.h"
 
 namespace fxtrace {
 
@@ -20,27 +20,22 @@ class Strides {
       : graph_(graph), semantics_(semantics), memory_(memory), is_subgraph_(is_subgraph) {}
 
   struct Reshaped {
-    enum class Kind : std::uint8_t { kUnknown, kView, kCopy, kSame } kind = Kind::kUnknown;
-    std::vector<NodeId> contiguous;  // the inputs of the graph that were assumed to be contiguous
+    ReshapeResult result = ReshapeResult::kUnknown;
+    std::vector<NodeId> contiguous = {};  // the inputs of the graph that were assumed to be contiguous
   };
   // Returns what reshape(), flatten(), contiguous() and the like return: a view of the first argument if its
   // strides allow one, the argument itself, or a copy.
   Reshaped reshaped(const Node& node);
 
  private:
-  using Sizes = std::vector<SymInt>;
   struct Known {
-    Sizes sizes, strides;
+    SizesAndStrides tensor;
     std::set<std::uint32_t> inputs;  // as `contiguous` above
   };
 
-  const Known* find_known(const Argument& argument) const;
-  const Known* find_first(const Node& node) const;
-  std::optional<Known> strides_of(const Node& node);
-  std::optional<Known> of_operator(const Node& node, const OperatorEntry& info, Sizes sizes);
-  std::optional<Known> of_view(const Node& node, const OperatorEntry& info, const Sizes& sizes) const;
-  std::optional<Known> of_pointwise(const Node& node, const Sizes& sizes) const;
-  std::optional<Known> of_item(const Node& node) const;
+  std::optional<Known> strides_of(const Node& node) const;
+  // Returns the call; what it asks for is added to the inputs.
+  StridedCall call(const Node& node, const OperatorEntry& info, std::set<std::uint32_t>& inputs) const;
 
   const ModuleGraph& graph_;
   Semantics& semantics_;

@@ -191,15 +191,15 @@ void ViewTree::read_operator(const Node& node, const OperatorEntry& info, const 
 // Makes the tensor of a reshape whose strides tell whether it is a view or a copy; returns false if they do
 // not.
 bool ViewTree::read_reshape(const Node& node, NodeId parent) {
-  using Kind = Strides::Reshaped::Kind;
   if (by_strides_.empty() || !by_strides_[memory_.region_number(node.id)]) return false;
   const TensorNumber base = now(parent);
   auto reshaped = strides_->reshaped(node);
-  if (reshaped.kind == Kind::kUnknown || base == kNoTensor) return false;
-  if (reshaped.kind == Kind::kSame) {
+  if (reshaped.result == ReshapeResult::kUnknown || base == kNoTensor) return false;
+  if (reshaped.result == ReshapeResult::kSame) {
     set_same_tensor(node.id, parent);
   } else {
-    make(node.id, reshaped.kind == Kind::kView ? base : kNoTensor, reshaped.kind == Kind::kView);
+    make(node.id, reshaped.result == ReshapeResult::kView ? base : kNoTensor,
+         reshaped.result == ReshapeResult::kView);
   }
   if (!reshaped.contiguous.empty()) assumptions_.push_back({node.id, std::move(reshaped.contiguous)});
   return true;

@@ -13,6 +13,7 @@ import archive_edit
 import convert_cases
 import harness
 import pytest
+import random_layouts
 import safetensors.torch
 import tiers
 import torch
@@ -491,6 +492,19 @@ def test_strides(program, tmp_path, name):
     with torch.no_grad():
         run.run(*run.inputs, *torch.utils._pytree.tree_leaves((args, kwargs)))
     assert run.seen > 3 and run.differ == []
+
+
+@pytest.mark.parametrize("seed", tiers.only([0], range(12)))
+@pytest.mark.parametrize("is_open", [False, True])
+def test_drawn_strides(program, tmp_path, seed, is_open):
+    """Those of drawn views, copies and pointwise operators, on layouts that others made."""
+    inputs = {"x": torch.rand(2, 4, 6, 3), "z": torch.rand(3, 4)}
+    path = str(tmp_path / "drawn.pt")
+    torch.jit.save(torch.jit.CompilationUnit(random_layouts.Drawn(seed, inputs, 60).source()).f, path)
+    case = convert_cases.Converted(program, path, tmp_path, tuple(inputs.values()), {})
+    run = Written(case.file, case.load())
+    run.run(*inputs.values())
+    assert run.seen > 60 and run.differ == []
 
 
 class Part(torch.nn.Module):

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "shapes/contiguous.h"
 #include "torchscript/values/device_text.h"
 #include "torchscript/values/tensor_elements.h"
 #include "torchscript/values/tensor_value.h"
@@ -56,7 +57,7 @@ Value read_tensor(const Json& json) {
   auto tensor = make_counted<TensorValue>();
   tensor->dtype = array.dtype;
   tensor->sizes = array.sizes;
-  tensor->strides = contiguous_strides(array.sizes).value();
+  tensor->strides = contiguous_strides(array.sizes);
   tensor->elements = std::make_shared<const Array>(std::move(array));
   return tensor;
 }

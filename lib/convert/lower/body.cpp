@@ -16,6 +16,7 @@
 #include "operators/operators.h"
 #include "opinfo/operator_entry.h"
 #include "opinfo/python_spelling.h"
+#include "shapes/contiguous.h"
 #include "support/restore.h"
 #include "support/text/python_keyword.h"
 #include "support/text/words.h"
@@ -34,15 +35,12 @@ std::string trace_of(const SourceLocation& source) {
   return text;
 }
 
-// Returns the strides of a contiguous tensor.
-std::vector<Expression> contiguous(const std::vector<Expression>& sizes) {
-  std::vector<Expression> strides(sizes.size());
-  SymInt row = 1;
-  for (std::size_t i = sizes.size(); i-- > 0;) {
-    strides[i] = row;
-    if (sizes[i].size() != nullptr) row = row * max(SymInt(1), *sizes[i].size());
-  }
-  return strides;
+// Returns the strides of a contiguous tensor; sizes that are no integers count as 1.
+std::vector<Expression> contiguous(const std::vector<Expression>& shape) {
+  std::vector<SymInt> sizes;
+  for (const Expression& size : shape) sizes.push_back(size.size() == nullptr ? SymInt(1) : *size.size());
+  const std::vector<SymInt> strides = contiguous_strides(sizes);
+  return {strides.begin(), strides.end()};
 }
 
 // Returns whether the operation only computes sizes or takes items, so that it can go if it is not used.

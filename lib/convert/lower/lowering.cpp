@@ -30,6 +30,7 @@
 #include "graph/each_graph.h"
 #include "graph/node_spec.h"
 #include "operators/operators.h"
+#include "shapes/contiguous.h"
 #include "shapes/scalar_type.h"
 #include "support/error.h"
 #include "support/text/identifier.h"

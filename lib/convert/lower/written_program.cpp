@@ -18,16 +18,6 @@ NodeId value_of(const Argument& operand) {
   return *id;
 }
 
-std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape) {
-  std::vector<std::int64_t> strides(shape.size());
-  std::int64_t row = 1;
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    strides[i] = row;
-    multiply_saturated(row, std::max<std::int64_t>(shape[i], 1));
-  }
-  return strides;
-}
-
 std::int64_t WrittenTensor::count() const {
   std::int64_t result = 1;
   for (const std::int64_t size : shape) multiply_saturated(result, size);

@@ -33,9 +33,6 @@ auto& checked_at(Items& items, std::size_t index, std::string_view name) {
 // Returns the value that the operand is.  Throws Error(kInput) for an operand that is none.
 NodeId value_of(const Argument& operand);
 
-// Returns the strides of a contiguous tensor.
-std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape);
-
 // Calls f(NodeId) for the values of a graph in the order in which they were made, which the file keeps.
 template <class F>
 void for_each_made_value(const ProgramView& graph, F&& f) {

@@ -11,6 +11,7 @@
 #include "convert/write/example_inputs.h"
 #include "convert/write/program_json.h"
 #include "exported/format/inert_texts.h"
+#include "shapes/contiguous.h"
 #include "support/json_document.h"
 
 namespace fxtrace {

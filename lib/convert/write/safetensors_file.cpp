@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "shapes/contiguous.h"
 #include "shapes/scalar_type.h"
 #include "support/error.h"
 #include "support/json_emitter.h"
@@ -53,15 +54,6 @@ std::int64_t item_size(const WrittenTensor& tensor) {
   return type == nullptr ? 0 : item_size(type->type);
 }
 
-bool is_row_by_row(const WrittenTensor& tensor) {
-  if (tensor.count() == 0) return true;
-  const std::vector<std::int64_t> rows = contiguous_strides(tensor.shape);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (tensor.shape[i] != 1 && tensor.stride[i] != rows[i]) return false;
-  }
-  return true;
-}
-
 // Calls f(offset) for each element in row order; offsets count elements from the first.
 template <class F>
 void for_each_element(const WrittenTensor& tensor, F&& f) {
@@ -79,7 +71,7 @@ void for_each_element(const WrittenTensor& tensor, F&& f) {
 
 void write_elements(const WrittenTensor& tensor, const RecordBytes& bytes, const ModelFile& file,
                     std::ostream& out) {
-  const bool is_plain = is_row_by_row(tensor);
+  const bool is_plain = is_contiguous(tensor.shape, tensor.stride);
   std::int64_t begin = tensor.storage_offset, size = is_plain ? tensor.count() : tensor.span();
   multiply_saturated(begin, item_size(tensor));
   multiply_saturated(size, item_size(tensor));
@@ -144,7 +136,7 @@ void SafetensorsFile::look_at(const WrittenTensor& tensor) {
                          std::ranges::all_of(tensor.shape, [](std::int64_t size) { return size >= 0; }) &&
                          std::ranges::all_of(tensor.stride, [](std::int64_t step) { return step >= 0; });
   if (!is_tensor) return refuse(tensor, "its sizes or strides are not valid");
-  if (!is_row_by_row(tensor) && tensor.count() > tensor.span())
+  if (!is_contiguous(tensor.shape, tensor.stride) && tensor.count() > tensor.span())
     refuse(tensor, "several of its elements share memory");
 }
 

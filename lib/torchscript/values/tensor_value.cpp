@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "archive/little_endian.h"
+#include "shapes/contiguous.h"
 
 namespace fxtrace::torchscript {
 namespace {
@@ -58,28 +59,10 @@ std::optional<std::int64_t> element_count(const std::vector<std::int64_t>& sizes
   return count;
 }
 
-std::optional<std::vector<std::int64_t>> contiguous_strides(const std::vector<std::int64_t>& sizes) {
-  std::vector<std::int64_t> strides(sizes.size());
-  std::int64_t stride = 1;
-  for (std::size_t i = sizes.size(); i > 0; --i) {
-    strides[i - 1] = stride;
-    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(sizes[i - 1], 1), &stride) && i > 1)
-      return std::nullopt;
-  }
-  return strides;
-}
-
 std::int64_t TensorValue::numel() const { return element_count(sizes).value_or(kMost); }
 
 bool TensorValue::is_contiguous() const {
-  if (layout != TensorLayout::kStrided || strides.size() != sizes.size()) return false;
-  if (std::ranges::find(sizes, 0) != sizes.end()) return true;
-  std::int64_t expected = 1;
-  for (std::size_t i = sizes.size(); i > 0; --i) {
-    if (sizes[i - 1] == 1) continue;
-    if (strides[i - 1] != expected || __builtin_mul_overflow(expected, sizes[i - 1], &expected)) return false;
-  }
-  return true;
+  return layout == TensorLayout::kStrided && fxtrace::is_contiguous(sizes, strides);
 }
 
 TensorRef with_elements(const TensorValue& tensor, std::string_view bytes) {
@@ -97,7 +80,7 @@ TensorRef with_elements(const TensorValue& tensor, std::string_view bytes) {
   result->dtype = tensor.dtype;
   result->requires_grad = tensor.requires_grad;
   result->sizes = tensor.sizes;
-  result->strides = count > 0 ? tensor.strides : contiguous_strides(tensor.sizes).value_or(tensor.strides);
+  result->strides = count > 0 ? tensor.strides : contiguous_strides(tensor.sizes);
   Array array{tensor.dtype, tensor.sizes, {}};
   for (std::int64_t place = 0; place < count; ++place)
     array.elements.push_back(element_at(tensor.dtype, bytes.data() + position_of(tensor, place) * size));

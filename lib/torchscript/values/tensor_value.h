@@ -65,8 +65,6 @@ struct TensorValue : RefCounted {
 
 using TensorRef = Ref<TensorValue>;
 
-// Returns the strides of a contiguous tensor; nothing when they exceed 64 bits.
-std::optional<std::vector<std::int64_t>> contiguous_strides(const std::vector<std::int64_t>& sizes);
 // Returns the product of non-negative sizes; nothing when it exceeds 63 bits.
 std::optional<std::int64_t> element_count(const std::vector<std::int64_t>& sizes);
 

@@ -17,6 +17,7 @@
 #include "graph/analysis/text_form.h"
 #include "interpreter/load.h"
 #include "interpreter/program/torchscript_archive.h"
+#include "shapes/contiguous.h"
 #include "tests/forms/graph_text.h"
 #include "tests/forms/ir_text.h"
 #include "torchscript/compiler/script_program.h"
@@ -159,7 +160,7 @@ class Case {
     for (std::int64_t size = 0; numbers >> size; numbers.get()) sizes.push_back(size);
     auto tensor = make_counted<TensorValue>();
     tensor->sizes = sizes;
-    tensor->strides = *torchscript::contiguous_strides(sizes);
+    tensor->strides = contiguous_strides(sizes);
     tensor->requires_grad = type.ends_with(" requires_grad");
     add_member(name, tensor_type(), std::move(tensor), true);
   }
