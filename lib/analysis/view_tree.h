@@ -51,7 +51,7 @@
 #include <vector>
 
 #include "analysis/alias_regions.h"
-#include "analysis/strides.h"
+#include "analysis/layout/strides.h"
 
 namespace fxtrace {
 

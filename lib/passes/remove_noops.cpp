@@ -7,7 +7,7 @@
 
 #include "analysis/alias_regions.h"
 #include "analysis/identity_call.h"
-#include "analysis/layout.h"
+#include "analysis/layout/layout.h"
 #include "graph/rewrite.h"
 #include "operators/names/function_traits.h"
 #include "operators/names/modules.h"

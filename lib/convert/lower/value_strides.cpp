@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/layout/stride_rules.h"
 #include "analysis/program_operations.h"
-#include "analysis/stride_rules.h"
 
 namespace fxtrace {
 namespace {

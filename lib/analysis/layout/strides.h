@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/alias_regions.h"
-#include "analysis/stride_rules.h"
+#include "analysis/layout/stride_rules.h"
 
 namespace fxtrace {
 

@@ -1,4 +1,4 @@
-#include "analysis/layout.h"
+#include "analysis/layout/layout.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "analysis/stride_rules.h"
+#include "analysis/layout/stride_rules.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "analysis/strides.h"
+#include "analysis/layout/strides.h"
 
 #include <utility>
 
