@@ -36,7 +36,7 @@ REASONS = {
     "lib/exported/format": "fields of a .pt2 file, what a guard asks of its inputs, and Python's functions that programs call",
     "lib/catalog/database.cpp": "functions of SQL",
     "lib/passes/remove_inplace.cpp": "a method of tensors that guards ask",
-    "lib/analysis/stride_rules.cpp": "which operators give strides like their input's, or parts of it",
+    "lib/analysis/layout/stride_rules.cpp": "which operators give strides like their input's, or parts of it",
     "lib/analysis/identity_call.cpp": "an argument",
     "lib/interpreter/program/infer_schemas.cpp": "torch.NAME is aten::NAME",
     "lib/interpreter/graph/number_ranges.cpp": "lists of sizes, and questions that LibTorch answers when it loads the code",

@@ -1,7 +1,7 @@
 // Strides of the tensors of a program.
 //
 // A program states strides for every tensor, and compilers take memory layouts from them.  add_strides()
-// derives them from the strides of the inputs, operation by operation (analysis/stride_rules.h).
+// derives them from the strides of the inputs, operation by operation (analysis/layout/stride_rules.h).
 //
 // Invariants:
 // 1. Every tensor has strides before: those of the file for parameters, buffers and constants, else
