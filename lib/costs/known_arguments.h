@@ -86,13 +86,13 @@ class KnownArguments final : public CallArguments {
 };
 
 // Returns what the operator's shape rule tells of the results.  meta_of(reference) returns a const Meta&.
-template <class Call, class MetaOf>
-Results inferred_results(const OperatorEntry& op, const Call& call, const MetaOf& meta_of) {
+template <class MetaOf>
+Results inferred_results(const OperatorEntry& op, const Node& node, const MetaOf& meta_of) {
   std::deque<AbstractValue> values;
   const auto value_of = [&](NodeId id) -> const AbstractValue& {
     return values.emplace_back(known_value(meta_of(id)));
   };
-  const KnownArguments args(op, call, value_of);
+  const KnownArguments args(op, node, value_of);
   ShapeEnv dimensions;
   return infer_shapes(RuleArguments(op, args, dimensions)).results;
 }

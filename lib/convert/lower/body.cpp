@@ -285,14 +285,16 @@ Meta Body::inferred_meta(const std::string& target, const std::vector<Argument>&
                          const Kwargs& kwargs) const {
   Meta meta;
   meta.type = "Tensor";
-  const Graph::NodeSpec spec = spec_of(Opcode::kCallFunction, target, args, kwargs);
-  const Results results = inferred_results(entry_of(*find_operator(parse_target(target))), spec,
+  Node call;
+  call.args = args;
+  call.kwargs = kwargs;
+  const Results results = inferred_results(entry_of(*find_operator(parse_target(target))), call,
                                            [&](NodeId id) -> const Meta& { return view().meta(id); });
   if (const TensorInfo* tensor = results.empty() ? nullptr : results[0].tensor()) {
     meta.shape.emplace(tensor->sizes.begin(), tensor->sizes.end());
     meta.dtype = tensor->dtype;
   }
-  for_each_input(spec, [&](NodeId id) {
+  for_each_input(call, [&](NodeId id) {
     if (!meta.device) meta.device = view().meta(id).device;
   });
   return meta;
