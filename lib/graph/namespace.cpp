@@ -109,11 +109,11 @@ std::string Namespace::create(std::string_view candidate) {
 
   std::int64_t& count = count_.try_emplace(base, -1).first->second;
   const std::int64_t old_count = count;
-  if (number < 0 || used_.contains(name)) {
+  if (number < 0 || !used_.insert(name).second) {
     number = std::max<std::int64_t>(old_count, 0);
     if (is_illegal(name)) name = base + "_" + std::to_string(++number);
+    while (!used_.insert(name).second) name = base + "_" + std::to_string(++number);
   }
-  while (!used_.insert(name).second) name = base + "_" + std::to_string(++number);
 
   count = number;
   log_.push_back({name, base.size(), old_count});

@@ -40,7 +40,7 @@ std::optional<Argument> literal(const Expression& text) {
 }
 
 // Returns the target with its overload.
-std::string whole(std::string target) {
+std::string whole(const std::string& target) {
   const bool is_whole = parse_target(target).kind == TargetKind::kOperator;
   const bool has_overload = is_whole || parse_target(target + ".default").kind != TargetKind::kOperator;
   return has_overload ? target : target + ".default";

@@ -11,6 +11,7 @@ import random
 
 import pytest
 import torch
+from harness import SAMPLES
 
 TWO = [f"operator.{name}" for name in "add sub mul truediv floordiv mod pow lshift rshift and_ or_ xor eq ne lt le gt ge".split()]
 TWO += ["torch.sym_max", "torch.sym_min", "builtins.max", "builtins.min"]
