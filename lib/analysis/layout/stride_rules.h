@@ -5,9 +5,8 @@
 // format that their input suggests.  Strides are expressions of sizes.
 //
 // Two users ask:
-// - strides.h, whether reshape() gives a view or a copy.  Its answers are certain: they hold for all values
-// of
-//   the dimensions.  A rule that needs a number which is not known gives nothing.
+// - strides.h, whether reshape() gives a view or a copy.  Its answers are certain, and hold for all values of
+//   the dimensions: a rule that needs a number which is not known gives nothing.
 // - convert/lower/value_strides.h, for the strides that a program states for every tensor.  Where rules need
 //   numbers, to sort strides or to look for sizes of 1, an open dimension counts as one of 7 elements.
 //

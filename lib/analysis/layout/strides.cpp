@@ -48,6 +48,7 @@ std::optional<Strides::Known> Strides::strides_of(const Node& node) const {
   }
   if (node.op != Opcode::kCallFunction) return std::nullopt;
   const bool is_item = node.target == "operator.getitem";
+  if (is_item && node.args.size() != 2) return std::nullopt;
   const auto* list = is_item ? node.args.front().get_if<NodeId>() : nullptr;
   const auto* item = is_item ? node.args.back().get_if<std::int64_t>() : nullptr;
   if (is_item && (list == nullptr || item == nullptr)) return std::nullopt;
@@ -60,7 +61,8 @@ std::optional<Strides::Known> Strides::strides_of(const Node& node) const {
   std::optional<std::vector<SymInt>> strides;
   if (!may_write(info->row)) {
     strides = strides_of_result(asked, *sizes, 0);
-  } else if (info->schema.arguments[0].is_written && (info->traits & traits::kChangesShape) == 0) {
+  } else if (!info->schema.arguments.empty() && info->schema.arguments[0].is_written &&
+             (info->traits & traits::kChangesShape) == 0) {
     const auto* first = node.args.empty() ? nullptr : node.args[0].get_if<NodeId>();
     if (auto written = first == nullptr ? std::nullopt : asked.find(*first)) strides = written->strides;
   }
