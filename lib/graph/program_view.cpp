@@ -42,18 +42,22 @@ std::vector<NodeId> ProgramView::objects() const {
   return found;
 }
 
-std::vector<Argument> ProgramView::outputs() const {
+const Argument* ProgramView::find_output() const {
   const NodeId last = graph().last();
-  if (!last.valid() || node(last).op != Opcode::kOutput || node(last).args.empty()) return {};
-  const Argument& output = node(last).args.front();
-  const auto* tuple = output.get_if<Argument::Tuple>();
-  return tuple == nullptr ? std::vector{output} : tuple->items;
+  const bool is_there = last.valid() && node(last).op == Opcode::kOutput && !node(last).args.empty();
+  return is_there ? &node(last).args.front() : nullptr;
+}
+
+std::vector<Argument> ProgramView::outputs() const {
+  const Argument* output = find_output();
+  if (output == nullptr) return {};
+  const auto* tuple = output->get_if<Argument::Tuple>();
+  return tuple == nullptr ? std::vector{*output} : tuple->items;
 }
 
 bool ProgramView::has_single_output() const {
-  const NodeId last = graph().last();
-  return last.valid() && node(last).op == Opcode::kOutput && !node(last).args.empty() &&
-         !node(last).args.front().is<Argument::Tuple>();
+  const Argument* output = find_output();
+  return output != nullptr && !output->is<Argument::Tuple>();
 }
 
 void ProgramView::add_results(NodeId of, std::vector<std::int64_t>& path,
@@ -79,11 +83,6 @@ std::vector<ProgramResult> ProgramView::results(NodeId operation) const {
 
 bool ProgramView::has_results(NodeId operation) const {
   return facts(operation).gives_value || !node(operation).users.empty();
-}
-
-NodeId ProgramView::maker(NodeId value) const {
-  while (facts(value).is_result) value = *node(value).args[0].get_if<NodeId>();
-  return is_operation(value) ? value : NodeId();
 }
 
 const std::string& ProgramView::value_name(NodeId value) const {
@@ -119,6 +118,18 @@ std::size_t ProgramView::count_subgraphs(NodeId operation) const {
   std::size_t count = 0;
   for_each_subgraph(operation, [&](const std::string&, const ProgramView&) { ++count; });
   return count;
+}
+
+NodeId ExportedGraph::append_value(Graph::NodeSpec spec, std::string_view name) {
+  spec.name_hint = name;
+  const NodeId id = module_graph.graph.append(std::move(spec));
+  if (module_graph.graph.node(id).name != name) table.value_names.emplace(id.index, name);
+  return id;
+}
+
+void ExportedGraph::name_operation(NodeId operation, std::string_view name) {
+  if (view().operation_name(operation) != name)
+    table.operation_names.insert_or_assign(operation.index, std::string(name));
 }
 
 }  // namespace fxtrace

@@ -92,8 +92,6 @@ class ProgramView {
     if (facts(operation).gives_value) return f(operation);
     for (const ProgramResult& result : results(operation)) f(result.value);
   }
-  // Returns the operation that makes the value; invalid for inputs and objects.
-  NodeId maker(NodeId value) const;
   // Returns the names that the program has for a value and for an operation.  An input that it fixes has
   // none, and in older files an operation with several results.
   const std::string& value_name(NodeId value) const;
@@ -114,6 +112,7 @@ class ProgramView {
   std::size_t count_subgraphs(NodeId operation) const;
 
  private:
+  const Argument* find_output() const;  // that of the graph; null when it has none
   void add_results(NodeId of, std::vector<std::int64_t>& path, std::vector<ProgramResult>& results) const;
 
   const ModuleGraph* graph_;
@@ -126,6 +125,9 @@ struct ExportedGraph {
   ProgramTable table;
 
   ProgramView view() const { return {module_graph, table}; }
+  // Appends a node that is the program's value of this name.
+  NodeId append_value(Graph::NodeSpec spec, std::string_view name);
+  void name_operation(NodeId operation, std::string_view name);  // says the program's name of an operation
 };
 
 inline constexpr int kMaxSubgraphs = 100;  // graphs within graphs

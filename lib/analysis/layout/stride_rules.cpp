@@ -14,6 +14,7 @@
 #include "graph/rewrite.h"
 #include "operators/names/name_rows.h"
 #include "shapes/contiguous.h"
+#include "support/find_position.h"
 #include "support/saturated.h"
 
 namespace fxtrace {
@@ -253,10 +254,9 @@ class Rules : public Geometry {
     return result;
   }
   static std::size_t dim(const SymInt& given, std::size_t rank) {
-    const auto dim = given.number();
-    const auto end = static_cast<std::int64_t>(rank);
-    if (!dim || *dim < -end || *dim >= end) throw Unknown();
-    return static_cast<std::size_t>(*dim < 0 ? *dim + end : *dim);
+    const auto dim = find_position(static_cast<std::int64_t>(rank), given.number());
+    if (!dim) throw Unknown();
+    return *dim;
   }
 
   // Returns the memory format that the call asks for; empty for the one of the first argument.

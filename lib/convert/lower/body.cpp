@@ -69,7 +69,7 @@ Argument LoweredCall::argument(std::size_t place, std::string_view name) const {
 
 // Adds a node that is a value of the program, under a unique name.
 NodeId Body::add_value(Graph::NodeSpec spec, std::string_view name, Meta meta) {
-  std::string own = names_.create(name);
+  const std::string own = names_.create(name);
   const bool is_quantized = given_ && meta.dtype && fxtrace::is_quantized(*meta.dtype);
   if (is_quantized) meta = meta_of_integers(std::move(meta));
   if (meta.kind() != ValueKind::kTensor && meta.shape)
@@ -85,13 +85,11 @@ NodeId Body::add_value(Graph::NodeSpec spec, std::string_view name, Meta meta) {
   }
   std::optional<std::vector<Meta::Dim>> strides;
   if (meta.shape) strides = contiguous(*meta.shape);
-  spec.name_hint = own;
   spec.meta = std::move(meta);
-  const NodeId id = graph_.append(std::move(spec));
+  const NodeId id = lowered_.append_value(std::move(spec), own);
   if (strides) lowered_.table.strides.emplace(id.index, *std::move(strides));
   if (is_quantized) quantized_.emplace(id.index, *given_);
-  if (graph_.node(id).name != own) lowered_.table.value_names.emplace(id.index, own);
-  name_operation(id, std::move(own));
+  lowered_.name_operation(id, own);
   return id;
 }
 
@@ -230,11 +228,6 @@ void Body::describe(NodeId operation, const Node& node) {
   if (const auto& source = *node.source) facts.stack_trace = OwnedText(trace_of(*source));
 }
 
-void Body::name_operation(NodeId operation, std::string name) {
-  if (view().operation_name(operation) != name)
-    lowered_.table.operation_names.insert_or_assign(operation.index, std::move(name));
-}
-
 // Adds an operation whose result is a value.
 NodeId Body::add_operation(const Node& node, Graph::NodeSpec spec, Meta meta, std::string_view name) {
   const NodeId operation = add_value(std::move(spec), name, std::move(meta));
@@ -317,7 +310,7 @@ std::vector<Argument> Body::emit_all(const Node& node, std::string target, std::
   whole.items = metas;
   const NodeId operation =
       add_whole(node, spec_of(Opcode::kCallFunction, std::move(target), std::move(args)), std::move(whole));
-  name_operation(operation, name);
+  lowered_.name_operation(operation, name);
   may_go_.insert(operation.index);
   std::vector<Argument> results;
   for (std::size_t i = 0; i < metas.size(); ++i)
@@ -609,7 +602,7 @@ void Body::call_operator(const LoweredCall& call) {
     return set(node.id, add_operation(node, std::move(spec), *std::move(meta), node.name));
   const NodeId operation = add_whole(node, std::move(spec), *std::move(meta));
   std::vector<Argument> items = add_items(node, operation);
-  name_operation(operation, names_.create(node.name));
+  lowered_.name_operation(operation, names_.create(node.name));
   if (schema->results.size() > 1) return set(node.id, Argument::Tuple{std::move(items)});
   set(node.id, schema->results.empty() ? Argument() : Argument(Argument::List{std::move(items)}));
 }
@@ -677,10 +670,8 @@ void Body::add_captures(ExportedGraph& body, const std::map<std::size_t, NodeId>
     std::string name = view().value_name(outside[i]);
     while (is_name(name)) name += "_";
     Graph::NodeSpec spec = spec_of(Opcode::kPlaceholder, {});
-    spec.name_hint = name;
     spec.meta = view().node(outside[i]).meta;
-    const NodeId input = graph.append(std::move(spec));
-    if (graph.node(input).name != name) body.table.value_names.emplace(input.index, std::move(name));
+    const NodeId input = body.append_value(std::move(spec), name);
     body.table.strides.emplace(input.index, lowered_.table.strides.at(outside[i].index));
     graph.move_before(first, input);
   }
@@ -827,7 +818,7 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
   const NodeId operation =
       add_whole(node, spec_of(Opcode::kCallFunction, *node.target, std::move(args)), std::move(meta));
   set(node.id, Argument::Tuple{add_items(node, operation)});
-  if (has_results(node, operation, is_loop)) name_operation(operation, names_.create(node.name));
+  if (has_results(node, operation, is_loop)) lowered_.name_operation(operation, names_.create(node.name));
 }
 
 // Lowers a higher-order operator of an exported program: its subgraphs take the same inputs as before.
@@ -889,7 +880,7 @@ void Body::keep_with_subgraphs(const LoweredCall& call) {
     operation = add_operation(node, std::move(spec), std::move(meta), node.name);
     set(node.id, operation);
   }
-  name_operation(operation, node.name);
+  lowered_.name_operation(operation, node.name);
 }
 
 // --- the end ---

@@ -184,7 +184,6 @@ class Body {
   Argument add_item(NodeId of, std::size_t index, const Meta& meta, const std::string& name);
   std::vector<Argument> add_items(const Node& node, NodeId operation);
   void describe(NodeId operation, const Node& node);
-  void name_operation(NodeId operation, std::string name);
   std::string add_subgraph(std::string name, ExportedGraph body);
   ExportedGraph lower_subgraph(const ModuleGraph& source, const std::vector<Argument>& inputs,
                                const std::vector<bool>& fixed, std::size_t carried, bool is_condition,

@@ -40,13 +40,10 @@ class Copy {
 
  private:
   NodeId append(NodeId of, Graph::NodeSpec spec) {
-    const Node& node = from_.node(of);
-    spec.meta = node.meta;
-    spec.name_hint = node.name;
-    const NodeId made = to_.module_graph.graph.append(std::move(spec));
+    spec.meta = from_.node(of).meta;
+    const NodeId made = to_.append_value(std::move(spec), from_.value_name(of));
     made_.emplace(of.index, made);
-    to_.table.value_names.emplace(made.index, from_.value_name(of));
-    to_.table.operation_names.emplace(made.index, from_.operation_name(of));
+    to_.name_operation(made, from_.operation_name(of));
     if (const Argument* fixed = from_.find_fixed(of)) to_.table.fixed.emplace(made.index, *fixed);
     return made;
   }

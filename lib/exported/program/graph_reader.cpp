@@ -148,10 +148,8 @@ class Reading {
 
   // Appends a node that is the value with this name.
   NodeId define(std::string_view name, const JsonValue& place, Graph::NodeSpec spec) {
-    spec.name_hint = name;
-    const NodeId id = graph_.append(std::move(spec));
+    const NodeId id = read_.append_value(std::move(spec), name);
     if (!name.empty() && !by_name_.emplace(name, id).second) place.fail(quoted(name) + " is defined twice");
-    if (graph_.node(id).name != name) table_.value_names.emplace(id.index, name);
     return id;
   }
 
@@ -366,7 +364,7 @@ class Reading {
       spec.name_hint = operation.name;
       id = graph_.append(std::move(spec));
     }
-    if (graph_.node(id).name != operation.name) table_.operation_names.emplace(id.index, operation.name);
+    read_.name_operation(id, operation.name);
     table_.at(id) = std::move(operation.facts);
     operations_.push_back(id);
     std::map<std::vector<std::int64_t>, NodeId> lists;  // by path
