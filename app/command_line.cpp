@@ -53,6 +53,10 @@ constexpr Row kCommands[] = {
      "Convert a TorchScript archive to a torch.export program (.pt2), without torch; torch.export.load and "
      "compilers of such programs read it.",
      make_convert_command},
+    {"partition",
+     "Show what backends take of a model: which operators they do not take, why, where each is, and into "
+     "which regions the graph falls.",
+     make_partition_command},
     {"why",
      "Explain why modules failed to trace and which options help; each suggested option has been tried, "
      "alone and with others.",

@@ -35,6 +35,8 @@ Command make_order_command(CLI::App& app);
 Command make_extract_command(CLI::App& app);
 // Converts a model to an exported program.
 Command make_convert_command(CLI::App& app);
+// Shows what backends take of a model.
+Command make_partition_command(CLI::App& app);
 // Checks a model against rules.
 Command make_check_command(CLI::App& app);
 // Verifies that the graph computes what the model computes.

@@ -25,6 +25,7 @@
 #include "app/options/model.h"
 #include "app/options/option_checks.h"
 #include "app/options/passes.h"
+#include "app/options/refusals.h"
 #include "app/options/trace_options.h"
 #include "app/output/files.h"
 #include "app/output/output.h"
@@ -85,53 +86,17 @@ bool may_be_chosen(const OptionRow& row) {
   return row.group != kLeaves && key != "hooks" && key != "control_flow" && key != "cost" && key != "method";
 }
 
-// Makes the trace enter everything, so that the graph consists of operators only.
-void fix_settings(TraceOptions& options) {
-  options.default_leaves = false;
-  options.default_wrap = false;
-  options.leaf_rules.clear();
-  options.wrap_rules.clear();
-  options.max_depth.reset();
-  options.hooks = Hooks::kRun;
-  options.control_flow = ControlFlow::kSubgraph;
-}
-
-LoweringOptions lowering_options(const ConvertArguments& arguments, const TraceOptions& options) {
-  LoweringOptions result{options.dimensions, {}, options.concrete};
-  for (const std::string& text : arguments.hints) {
+std::map<std::string, std::int64_t> read_hints(const std::vector<std::string>& texts) {
+  std::map<std::string, std::int64_t> hints;
+  for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
     const std::optional<std::int64_t> number =
         equals == std::string::npos ? std::nullopt
                                     : number_in<std::int64_t>(std::string_view(text).substr(equals + 1));
     if (!number || *number < 0) throw usage_error("--hint expects NAME=NUMBER, got '" + text + "'");
-    result.hints[text.substr(0, equals)] = *number;
+    hints[text.substr(0, equals)] = *number;
   }
-  return result;
-}
-
-std::string line_of(const Refusal& refusal) {
-  std::string line = refusal.what;
-  if (!refusal.module.empty()) line += " in " + refusal.module;
-  line += ": " + refusal.why;
-  if (!refusal.help.empty()) line += "; " + refusal.help;
-  if (const auto& source = refusal.source; source && source->line > 0)
-    line += " (" + source->file + ":" + std::to_string(source->line) + ": " + source->text + ")";
-  return line;
-}
-
-// Reports all refusals at once; equal ones are counted.
-void report(const std::vector<Refusal>& refusals, const InputFile& input, Console& console) {
-  console.error(input.with_display(input_error(
-      "the model does something that a torch.export program cannot express; no file was written")));
-  std::map<std::string, std::size_t> counts;
-  for (const Refusal& refusal : refusals) ++counts[refusal.what + "\n" + refusal.why];
-  for (const Refusal& refusal : refusals) {
-    std::size_t& count = counts[refusal.what + "\n" + refusal.why];
-    if (count == 0) continue;
-    const std::string more = count == 1 ? "" : ", and " + std::to_string(count - 1) + " more such";
-    console.remark("refused", line_of(refusal) + more);
-    count = 0;
-  }
+  return hints;
 }
 
 // The programs and refusals of a conversion, kept until they are written.
@@ -139,16 +104,6 @@ struct Conversion {
   std::vector<ProgramRecords> programs;
   std::vector<Refusal> refusals;
 };
-
-// Adds what is wrong with the program, by its format.
-void add_faults(const FileInfo& info, std::vector<Refusal>& refusals) {
-  for (const ProgramFault& fault : verify_programs(info, {.contents = false})) {
-    refusals.push_back({.module = fault.module,
-                        .what = fault.node.value_or(fault.record.value_or("the program")),
-                        .why = fault.message,
-                        .source = fault.source});
-  }
-}
 
 // Copies an exported program that is only to be written anew.
 void copy(const ConvertArguments& arguments, const ExportedProgram& program, const InputFile& input,
@@ -256,20 +211,12 @@ ExtractRequest part_in(const Graph& flat, const Graph& traced, const ExtractRequ
 ProgramRecords lower_method(const ConvertArguments& arguments, const Config& config, const InputFile& input,
                             const TraceResult& traced, const ExtractRequest& part, Conversion& conversion,
                             Console& console) {
-  LoweringOptions options = lowering_options(arguments, config.options);
+  LoweringOptions options = lowering_options(config.options, *traced.program, !arguments.has_part());
+  options.hints = read_hints(arguments.hints);
   options.functional = arguments.is_functional();
   options.freeze_state = arguments.state == "freeze";
   options.dropped_outputs.insert(arguments.dropped_outputs.begin(), arguments.dropped_outputs.end());
   options.quantized = arguments.quantized == "decomposed";
-  options.method = config.options.method;
-  options.schemas = config.options.op_schemas;
-  std::ranges::copy(config.options.registered.schemas, std::back_inserter(options.schemas));
-  if (const auto* program = as_exported(traced.program.get())) {
-    for (const auto& [name, range] : program->dimensions().ranges())
-      options.dimensions.push_back({name, range.low, range.high});
-    if (!arguments.has_part()) options.in_spec = program->in_spec();
-    options.argument_names = program->argument_names();
-  }
   Lowered lowered = with_input(input, [&] {
     if (!arguments.has_part()) return lower(traced.collection, *traced.program, options);
     return lower(extract_part(traced.collection, part), *traced.program, options);
@@ -335,7 +282,7 @@ int convert(const ConvertArguments& arguments, Config config, Config plain,
     std::ranges::copy(weights->refusals(), std::back_inserter(conversion.refusals));
   }
   if (!conversion.refusals.empty()) {
-    report(conversion.refusals, input, console);
+    report_refusals(conversion.refusals, input, console);
     return kModuleFailed;
   }
   if (output == nullptr) return kDone;
@@ -354,7 +301,7 @@ int convert(const ConvertArguments& arguments, Config config, Config plain,
     add_faults(identify_file(file), conversion.refusals);
     return conversion.refusals.empty();
   });
-  if (!is_valid) report(conversion.refusals, input, console);
+  if (!is_valid) report_refusals(conversion.refusals, input, console);
   return is_valid ? kDone : kModuleFailed;
 }
 
@@ -383,7 +330,7 @@ int run_convert(ConvertArguments& arguments, Console& console) {
   arguments.check();
   Config config = arguments.set_up(console);
   const Config plain = config;
-  fix_settings(config.options);
+  enter_everything(config.options);
   if (arguments.is_functional()) config.passes.emplace_back("functional");
   config.options.grad = arguments.grad == "on";
   if (arguments.methods.empty()) arguments.methods.push_back(config.options.method);

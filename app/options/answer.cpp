@@ -16,7 +16,7 @@
 
 namespace fxtrace::cli {
 
-void AnswerArguments::add_to(CLI::App& app, const std::string& more) {
+void AnswerArguments::add_to(CLI::App& app, const std::string& more, bool by_name) {
   const char* group = "Output";
   std::string help = "write to FILE instead of stdout";
   if (formats_.size() > 1)
@@ -32,10 +32,26 @@ void AnswerArguments::add_to(CLI::App& app, const std::string& more) {
     for (CLI::Option* other : added) option->excludes(other);
     added.push_back(option);
   }
+  if (!by_name) return;
+  std::vector<std::string> names;
+  for (const AnswerFormat& format : formats_)
+    names.emplace_back(std::string_view(format.suffix) == ".txt" ? "text" : format.suffix + 1);
+  CLI::Option* option = app.add_option_function<std::string>(
+      "-f,--format",
+      [this, names](const std::string& name) {
+        chosen_ = static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+        is_chosen_ = true;
+      },
+      "write in this format, whatever FILE is called");
+  option->type_name(joined(names, {}, "|"))
+      ->check(one_of(names))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->group(group);
+  for (CLI::Option* other : added) option->excludes(other);
 }
 
 std::size_t AnswerArguments::format() const {
-  if (chosen_ != 0) return chosen_;
+  if (chosen_ != 0 || is_chosen_) return chosen_;
   std::string suffix = std::filesystem::path(output_).extension().string();
   std::ranges::transform(suffix, suffix.begin(), [](unsigned char c) { return std::tolower(c); });
   if (suffix.empty()) return 0;

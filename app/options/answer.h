@@ -52,8 +52,9 @@ class AnswerArguments {
   explicit AnswerArguments(const Row (&rows)[Count]) {
     for (const Row& row : rows) formats_.push_back(row.format);
   }
-  // `more` is added to the help of -o, after the list of suffixes.
-  void add_to(CLI::App& app, const std::string& more = "");
+  // `more` is added to the help of -o, after the list of suffixes.  `by_name`: -f names a format as well,
+  // text for .txt and else the suffix.
+  void add_to(CLI::App& app, const std::string& more = "", bool by_name = false);
 
   const std::string& output() const { return output_; }  // the FILE of -o; "-" is stdout
   // Returns the index of the format.  Throws Error(kUsage) for a suffix that none has.
@@ -65,6 +66,7 @@ class AnswerArguments {
   std::vector<AnswerFormat> formats_;
   std::string output_ = "-";
   std::size_t chosen_ = 0;
+  bool is_chosen_ = false;
 };
 
 // Returns the trace of a model, or the collection that `fxtrace trace` saved, which has no program;

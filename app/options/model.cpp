@@ -35,6 +35,16 @@ Config config_for_costs(Config config, FileKind kind) {
   return config;
 }
 
+void enter_everything(TraceOptions& options) {
+  options.default_leaves = false;
+  options.default_wrap = false;
+  options.leaf_rules.clear();
+  options.wrap_rules.clear();
+  options.max_depth.reset();
+  options.hooks = Hooks::kRun;
+  options.control_flow = ControlFlow::kSubgraph;
+}
+
 Config config_for(Config config, FileKind kind) {
   TraceOptions& options = config.options;
   if (kind == FileKind::kTorchScript) {

@@ -23,6 +23,9 @@ TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Conf
 // the default leaves, since control flow in modules of torch.nn cannot be followed without shapes.
 Config config_for_costs(Config config, FileKind kind);
 
+// Makes the trace enter everything, so that the graph consists of operators only.
+void enter_everything(TraceOptions& options);
+
 // Returns the configuration without the options that only files of the other kind take: --model for
 // TorchScript; --input, and --dim for its dimensions, for exported programs.
 Config config_for(Config config, FileKind kind);

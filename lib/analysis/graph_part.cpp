@@ -93,6 +93,38 @@ void GraphPart::close() {
     if (!changed_) add_views();
     if (!changed_) break;
   }
+  find_read_before();
+  check_state();
+}
+
+void GraphPart::close_run() {
+  add_plain_values();
+  do {
+    changed_ = false;
+    find_touches();
+    add_views();
+  } while (changed_);
+  find_read_before();
+}
+
+// Returns whether the call makes a device, a dtype or another plain value that is no number.
+bool GraphPart::is_plain_value(std::size_t position) const {
+  const Meta& meta = *node(position).meta;
+  return is_call(position) && effects_[position].is_pure() && meta.kind() == ValueKind::kOther && meta.type &&
+         meta.type->find("Tensor") == std::string::npos;
+}
+
+void GraphPart::add_plain_values() {
+  for (std::size_t i = order_.size(); i-- > 0;) {
+    if (!members_[i]) continue;
+    if (is_plain_value(i)) helpers_[i] = true;
+    for_each_input(node(i), [&](NodeId input) {
+      if (is_plain_value(position(input))) add_helper(position(input));
+    });
+  }
+}
+
+void GraphPart::find_read_before() {
   for (std::size_t i = 0; i < order_.size(); ++i) {
     if (node(i).op != Opcode::kGetAttr) continue;
     const bool is_used =
@@ -102,7 +134,6 @@ void GraphPart::close() {
     if (read_before_[i] && kind == ValueKind::kOther && node(i).meta->type)
       refuse(*node(i).target + ", an object, may be changed before the part");
   }
-  check_state();
 }
 
 // Adds nodes that depend on members and that members depend on, by value or by memory.

@@ -27,6 +27,10 @@ class GraphPart {
   // Adds the nodes that the members need to compute the same as in the whole graph, up to a fixed point.
   // Throws Error(kInput) when they cannot do so without the rest of the graph.
   void close();
+  // Does the same for members that are a run of an order of execution of the whole graph
+  // (partition/runs.h): adds only views of memory that they write to, and what makes devices, dtypes and
+  // other plain values for them, which never leave.
+  void close_run();
 
   bool is_member(std::size_t position) const { return members_[position]; }
   // Returns whether a get_attr node that a member uses must be read before the part, as other nodes write to
@@ -51,6 +55,9 @@ class GraphPart {
   void add_mutations();
   void add_views();
   void find_touches();
+  void find_read_before();
+  void add_plain_values();
+  bool is_plain_value(std::size_t position) const;
   void check_state() const;
   bool written_before(std::size_t position) const;
   std::size_t region(NodeId value) const;  // kNone for values without memory

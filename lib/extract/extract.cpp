@@ -79,6 +79,11 @@ class Finder {
   Taken find() {
     if (part_.module) return find_module(*part_.module);
     Taken taken = start(graph_of(part_.graph));
+    if (!part_.run.empty()) {
+      for (const NodeId id : part_.run) taken.nodes->add(taken.nodes->position(id));
+      taken.nodes->close_run();
+      return taken;
+    }
     add_paths(*taken.nodes);
     taken.nodes->close();
     return taken;

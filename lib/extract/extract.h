@@ -52,6 +52,8 @@ struct ExtractRequest {
   // Otherwise, the part is all nodes on paths from one of `from` to one of `to`, these included, by name.
   // Without `from`, it is all that `to` needs; without `to`, all that needs `from`, up to the output.
   std::vector<std::string> from, to;
+  // Or exactly these nodes, a run of an order of execution of the graph (partition/runs.h).
+  std::vector<NodeId> run;
   std::string graph;  // the module of the graph that contains all these
 };
 

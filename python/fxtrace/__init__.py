@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from ._diff import ComparedModel, Comparison, Difference, ModuleDifferences, diff
     from ._extract import extract
     from ._order import Bucket, Call, Fsdp2, Order, Use, UsedMethod, UsedModule, UsedParameter, order
+    from ._partition import Coverage, CrossingValue, LeftCall, LeftReason, Part, Partition, Piece, Plan, partition
     from ._render import Summary
     from ._summary import summary
     from ._verify import Fault, ModuleProfile, Profile, Verification, verify
@@ -89,6 +90,8 @@ __all__ = [
     "Comparison",
     "Constant",
     "Cost",
+    "Coverage",
+    "CrossingValue",
     "Device",
     "Difference",
     "DimensionExplanation",
@@ -114,6 +117,8 @@ __all__ = [
     "InputError",
     "InternalError",
     "Layout",
+    "LeftCall",
+    "LeftReason",
     "MemoryFormat",
     "Message",
     "Meta",
@@ -135,6 +140,10 @@ __all__ = [
     "OffencePlace",
     "Order",
     "Parameter",
+    "Part",
+    "Partition",
+    "Piece",
+    "Plan",
     "Profile",
     "ProgramNotFound",
     "RebuildError",
@@ -163,6 +172,7 @@ __all__ = [
     "find_program",
     "load",
     "order",
+    "partition",
     "summary",
     "trace",
     "verify",
@@ -176,6 +186,7 @@ _LATER = {  # imported when the first of its names is used: data classes take ti
     "_diff": ("ComparedModel", "Comparison", "Difference", "ModuleDifferences", "diff"),
     "_extract": ("extract",),
     "_order": ("Bucket", "Call", "Fsdp2", "Order", "Use", "UsedMethod", "UsedModule", "UsedParameter", "order"),
+    "_partition": ("Coverage", "CrossingValue", "LeftCall", "LeftReason", "Part", "Partition", "Piece", "Plan", "partition"),
     "_render": ("Summary",),
     "_summary": ("summary",),
     "_verify": ("Fault", "ModuleProfile", "Profile", "Verification", "verify"),

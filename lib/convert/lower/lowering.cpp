@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <ranges>
@@ -25,6 +26,7 @@
 #include "convert/lower/quantized_calls.h"
 #include "convert/lower/tree_text.h"
 #include "convert/lower/value_strides.h"
+#include "exported/program/exported_program.h"
 #include "graph/analysis/input_sizes.h"
 #include "graph/analysis/text_form.h"
 #include "graph/each_graph.h"
@@ -1070,6 +1072,22 @@ class Lowering {
 };
 
 }  // namespace
+
+LoweringOptions lowering_options(const TraceOptions& options, const Program& model, bool is_whole) {
+  LoweringOptions result;
+  result.dimensions = options.dimensions;
+  result.concrete = options.concrete;
+  result.method = options.method;
+  result.schemas = options.op_schemas;
+  std::ranges::copy(options.registered.schemas, std::back_inserter(result.schemas));
+  if (const ExportedProgram* program = as_exported(&model)) {
+    for (const auto& [name, range] : program->dimensions().ranges())
+      result.dimensions.push_back({name, range.low, range.high});
+    if (is_whole) result.in_spec = program->in_spec();
+    result.argument_names = program->argument_names();
+  }
+  return result;
+}
 
 Lowered lower(const GraphCollection& collection, const Program& model, const LoweringOptions& options) {
   if (collection.graphs.empty()) throw input_error("the model has no graph");

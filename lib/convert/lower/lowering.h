@@ -75,6 +75,9 @@ struct LoweringOptions {
   std::vector<std::string> schemas = {};         // of custom operators: "my::op(int n) -> int"
 };
 
+// Returns the options for a model that was traced with these; `is_whole`: it is not a part of it.
+LoweringOptions lowering_options(const TraceOptions& options, const Program& model, bool is_whole);
+
 struct Lowered {
   WrittenProgram program;  // not to be written if there are refusals
   std::vector<Refusal> refusals;

@@ -10,16 +10,9 @@
 
 #include "graph/argument.h"
 #include "graph/graph_collection.h"
+#include "trace/options/predicate.h"
 
 namespace fxtrace {
-
-// One comparison of a rule's `where`: a property of the module against a plain value.
-struct Predicate {
-  std::string attribute;  // "depth", "parameters" (number of elements, submodules included), or an attribute
-                          // of the module
-  std::string op;         // "==", "!=", "<", "<=", ">" or ">="
-  Argument value;         // null, bool, number, string or a list of those
-};
 
 // "TYPE", "@PATH" or "TYPE@PATH": globs over the module's type (or its public alias) and its qualified name.
 struct LeafRule {

@@ -5,6 +5,7 @@
 
 #include "support/text/glob.h"
 #include "trace/options/config_values.h"
+#include "trace/options/predicate.h"
 
 namespace fxtrace {
 namespace {
@@ -13,40 +14,6 @@ std::string read_glob(const JsonValue& value) {
   std::string text = read_string(value);
   at_place_of(value, [&] { Glob check(text); });
   return text;
-}
-
-// Reads {"groups": {">": 1}}, or {"groups": 1} for "==".
-std::vector<Predicate> read_where(const JsonValue& value) {
-  std::vector<Predicate> predicates;
-  if (object_fields(value, "an object with conditions").empty()) {
-    value.fail("expected at least one condition");
-  }
-  for (const JsonValue condition : value.fields()) {
-    const std::string attribute(condition.key());
-    if (!condition.is_object()) {
-      predicates.push_back({attribute, "==", read_plain(condition)});
-      continue;
-    }
-    if (condition.fields().empty()) condition.fail("expected a comparison such as {\">\": 1}");
-    check_keys(condition, {"==", "!=", "<", "<=", ">", ">="}, "comparison");
-    for (const JsonValue wanted : condition.fields()) {
-      predicates.push_back({attribute, std::string(wanted.key()), read_plain(wanted)});
-    }
-  }
-  return predicates;
-}
-
-// Writes the form that read_where() reads, with the comparisons of one attribute in one object.
-void write_where(const std::vector<Predicate>& where, JsonEmitter& json) {
-  for (std::size_t i = 0; i < where.size();) {
-    const std::string& attribute = where[i].attribute;
-    json.key(attribute).object([&] {
-      for (; i < where.size() && where[i].attribute == attribute; ++i) {
-        json.key(where[i].op);
-        write_value(where[i].value, json);
-      }
-    });
-  }
 }
 
 // Returns the rule as on the command line, followed by its conditions: "torch.nn.Conv2d where groups > 1".

@@ -1,14 +1,12 @@
 #include "trace/tracer/leaf_rules.h"
 
 #include <algorithm>
-#include <compare>
 #include <functional>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
-#include "graph/analysis/fold_numbers.h"
 #include "operators/names/modules.h"
 #include "operators/names/torch_functions.h"
 #include "summaries/parameter_sizes.h"
@@ -42,40 +40,6 @@ bool is_default_leaf(const ModuleInfo& module) {
          !starts_with_any(module.type,
                           {"torch.ao.nn.intrinsic.modules.fused.", "torch.ao.nn.intrinsic.qat.modules.",
                            "torch.nn.intrinsic.modules.fused.", "torch.nn.intrinsic.qat.modules."});
-}
-
-// --- comparing values as Python does ---
-
-// Returns the order of two values; absent when they are of kinds that are never equal and have no order.
-std::optional<std::partial_ordering> compare(const Argument& a, const Argument& b) {
-  const auto left = number_of(a), right = number_of(b);
-  if (left && right) return fxtrace::compare(*left, *right);
-  const auto* left_text = a.get_if<std::string>();
-  const auto* right_text = b.get_if<std::string>();
-  if (left_text != nullptr && right_text != nullptr) return *left_text <=> *right_text;
-  const auto* left_items = items_of(a);
-  const auto* right_items = items_of(b);
-  if (left_items != nullptr && right_items != nullptr) {
-    const std::size_t common = std::min(left_items->size(), right_items->size());
-    for (std::size_t i = 0; i < common; ++i) {
-      const auto order = compare((*left_items)[i], (*right_items)[i]);
-      if (!order || *order != 0) return order ? order : std::partial_ordering::unordered;
-    }
-    return left_items->size() <=> right_items->size();
-  }
-  if (a.is<Argument::None>() && b.is<Argument::None>()) return std::partial_ordering::equivalent;
-  return std::nullopt;
-}
-
-bool holds(const std::string& op, const Argument& actual, const Argument& wanted) {
-  const auto order = compare(actual, wanted);
-  // Values of different kinds are not equal, but have no order.
-  if (!order) return op == "!=";
-  const bool none = actual.is<Argument::None>();
-  const PythonOperator* known = operator_of_symbol(op);
-  if (known == nullptr || !known->relation) throw usage_error("unknown comparison '" + op + "'");
-  const bool is_ordered = *known->relation != Relation::kEqual && *known->relation != Relation::kNotEqual;
-  return !(none && is_ordered) && fxtrace::holds(*known->relation, *order);
 }
 
 // --- facts about the modules of one program ---
@@ -222,13 +186,12 @@ class Matcher {
   }
 
   static bool matches_predicate(const Predicate& predicate, std::size_t module, Modules& modules) {
-    if (predicate.attribute == "depth")
-      return holds(predicate.op, Argument(modules.depth(module)), predicate.value);
+    if (predicate.attribute == "depth") return holds(predicate, Argument(modules.depth(module)));
     if (predicate.attribute == "parameters") {
-      return holds(predicate.op, Argument(modules.parameter_elements(module)), predicate.value);
+      return holds(predicate, Argument(modules.parameter_elements(module)));
     }
     const Argument* actual = modules.find_attribute(module, predicate.attribute);
-    return actual != nullptr && holds(predicate.op, *actual, predicate.value);
+    return actual != nullptr && holds(predicate, *actual);
   }
 
   const LeafRule& rule_;

@@ -1,0 +1,292 @@
+// `fxtrace partition`: shows what backends take of a model, and into which regions its graph falls.
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "app/commands/commands.h"
+#include "app/exit_codes.h"
+#include "app/options/answer.h"
+#include "app/options/cost_arguments.h"
+#include "app/options/model.h"
+#include "app/options/option_checks.h"
+#include "app/options/passes.h"
+#include "app/options/refusals.h"
+#include "app/options/trace_options.h"
+#include "app/output/files.h"
+#include "app/output/output.h"
+#include "app/process/descriptor_stream.h"
+#include "app/process/isolation.h"
+#include "partition/gate.h"
+#include "partition/partition.h"
+#include "partition/partition_writers.h"
+#include "partition/pieces.h"
+#include "support/text/amount.h"
+#include "support/text/columns.h"
+#include "support/text/identifier.h"
+#include "support/text/nearest.h"
+#include "support/text/shell_word.h"
+
+namespace fxtrace::cli {
+namespace {
+
+constexpr AnswerRow<PartitionAnswer> kPartitionFormats[] = {
+    {{".txt"}, write_partition_text},
+    {{".json", "--json", "write JSON (schemas/partition.schema.json)"}, write_plain<write_partition_json>},
+    {{".md"}, write_plain<write_partition_markdown>},
+    {{".csv"}, write_plain<write_partition_csv>}};
+
+struct PartitionArguments : ModelArguments {
+  CostArguments costs;
+  std::string model;
+  std::vector<std::string> ops;
+  PartitionRequest request;
+  std::optional<std::string> min_macs;
+  std::vector<std::string> requirements;
+  std::optional<std::string> folder;
+  AnswerArguments answer{kPartitionFormats};
+};
+
+constexpr const char* kFunctional = "functional";
+constexpr std::size_t kMostPieces = 900;  // each is an open file
+
+bool may_be_chosen(const OptionRow& row) {
+  const std::string_view key = row.key == nullptr ? "" : row.key;
+  return row.group != kLeaves && key != "hooks" && key != "control_flow";
+}
+
+std::string list_of_sets() {
+  std::string text;
+  for (const ShippedSet& shipped : shipped_sets()) {
+    const OperatorSet set = read_operator_set(shipped.text, std::string(shipped.name));
+    text += set.name + std::string(set.name.size() < 20 ? 20 - set.name.size() : 1, ' ') + set.title + ": " +
+            counted(static_cast<std::int64_t>(set.rows.size()), "row") + " of " + set.source + ", " +
+            set.date + "\n";
+  }
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+// Reads a set that the program contains, or else a file.  Throws Error(kUsage).
+OperatorSet read_set(const std::string& name, Console& console) {
+  if (const ShippedSet* shipped = find_shipped_set(name)) return read_operator_set(shipped->text, name);
+  std::error_code failed;
+  if (!std::filesystem::exists(name, failed) && name.find('/') == std::string::npos) {
+    std::vector<std::string> names;
+    for (const ShippedSet& shipped : shipped_sets()) names.emplace_back(shipped.name);
+    throw usage_error("--ops: there is no set and no file " + shell_quoted(name) + did_you_mean(name, names),
+                      {"--list names the sets"});
+  }
+  return read_operator_set(read_small_file(name, console), std::filesystem::path(name).filename().string());
+}
+
+// A partition of a traced model, in the process that reads it.
+struct Partitioned {
+  TraceResult& traced;
+  PartitionAnswer answer;
+};
+
+Partitioned partition_model(const PartitionArguments& arguments, const Config& config,
+                            PartitionRequest request, const std::vector<Gate>& gates, const InputFile& input,
+                            Isolated& isolated, Console& console) {
+  TraceResult& traced = trace_or_read(config, arguments.trace.any(), input, isolated, console);
+  run_passes(config.passes, traced.collection, console);
+  arguments.costs.apply(config, traced.collection, console);
+  PartitionAnswer result{with_input(input, [&] { return partition(traced.collection, std::move(request)); }),
+                         {}};
+  result.gates = try_gates(gates, result.partition);
+  return {traced, std::move(result)};
+}
+
+// Writes the pieces and their plan to the outputs beside the report's.  Returns whether it could.
+bool write_pieces(const Partitioned& partitioned, const Config& config, const std::vector<std::string>& files,
+                  const InputFile& input, Output* beside, Console& console) {
+  const Program* model = partitioned.traced.program.get();
+  const GraphCollection& collection = partitioned.traced.collection;
+  const Partition& partition = partitioned.answer.partition;
+  LoweringOptions options = lowering_options(config.options, *model, false);
+  options.functional = std::ranges::find(config.passes, kFunctional) != config.passes.end();
+  const auto make = [&] {
+    return with_input(input, [&] { return make_pieces(partition, collection, *model, options); });
+  };
+  Pieces pieces = make();
+  if (options.functional && !pieces.refusals.empty()) {  // writes in place may be what is refused
+    options.functional = false;
+    Pieces with_writes = make();
+    if (with_writes.refusals.empty()) pieces = std::move(with_writes);
+  }
+  for (const std::string& note : pieces.notes) console.note(note);
+  if (pieces.refusals.empty()) {
+    beside->write([&](std::ostream& out) { write_plan(partition, collection, *model, pieces, files, out); });
+    for (const Piece& piece : pieces.pieces) {
+      beside = beside->beside();
+      beside->write([&](std::ostream& out) {
+        with_input(input, [&] { write_program_archive({piece.records}, *model, input.file(), true, out); });
+      });
+      const auto look = [&](const ModelFile& file) {
+        add_faults(identify_file(file), pieces.refusals);
+        return pieces.refusals.empty();
+      };
+      if (!beside->examine(look)) break;
+    }
+  }
+  if (!pieces.refusals.empty()) report_refusals(pieces.refusals, input, console);
+  return pieces.refusals.empty();
+}
+
+// Adds the outputs of the plan and of the pieces, in this order, beside that of the report.
+void add_files(const std::string& folder, const std::vector<std::string>& files, const InputFile& input,
+               Output& output, Console& console) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) throw input_error("cannot make the folder: " + failed.message()).at(folder);
+  std::unique_ptr<Output> chain;
+  const auto add = [&](const std::string& name) {
+    auto next = std::make_unique<Output>((std::filesystem::path(folder) / name).string(), input, console);
+    next->allow_any_size();  // as large as the weights
+    if (chain) next->add_beside(std::move(chain));
+    chain = std::move(next);
+  };
+  for (auto file = files.rbegin(); file != files.rend(); ++file) add(*file);
+  add("plan.json");
+  output.add_beside(std::move(chain));
+}
+
+// Returns the names of the files of --extract: "part_1_npu.pt2".
+std::vector<std::string> names_of_files(const std::string& owners, const std::vector<OperatorSet>& sets) {
+  std::vector<std::string> names;
+  for (const char owner : owners) {
+    const auto set = static_cast<std::size_t>(static_cast<unsigned char>(owner));
+    std::string name = set < sets.size() ? sets[set].name : "left";
+    std::ranges::replace_if(name, [](char c) { return !is_word(c) && c != '-'; }, '_');
+    names.push_back("part_" + std::to_string(names.size() + 1) + "_" + name + ".pt2");
+  }
+  return names;
+}
+
+// Writes a character for each piece: the number of its set.
+void write_owners(const Partition& partition, std::ostream& out) {
+  for (std::size_t i = 0; i < count_pieces(partition); ++i)
+    out.put(partition.parts[i].set ? static_cast<char>(*partition.parts[i].set) : '\xff');
+}
+
+int run_partition(PartitionArguments& arguments, Console& console) {
+  Config config = arguments.set_up(console);
+  enter_everything(config.options);
+  config.options.beyond_ranges = !arguments.folder;
+  if (config.passes.empty()) config.passes.emplace_back(kFunctional);
+  static_cast<void>(arguments.answer.format());  // reports wrong options before any work
+  std::vector<Gate> gates;
+  for (const std::string& text : arguments.requirements) gates.push_back(parse_gate(text));
+  if (arguments.ops.empty())
+    throw usage_error("missing --ops: a set of operators, or a file with one", {"--list names the sets"});
+  PartitionRequest request = arguments.request;
+  for (const std::string& name : arguments.ops) request.sets.push_back(read_set(name, console));
+  if (arguments.min_macs) request.min_macs = parse_amount(*arguments.min_macs);
+  const InputFile input(arguments.model, console, arguments.isolation.seconds());
+  const auto made = [&](Isolated& isolated) {
+    return partition_model(arguments, config, request, gates, input, isolated, console);
+  };
+  std::vector<std::string> files;
+  if (arguments.folder) {
+    // The files have to be open before the model is read, so it is read once to count them.
+    std::string owners;
+    Output product("-", input, console);
+    product.set_filter([&](int in, int) { owners = read_all(in); });
+    run_isolated(arguments.isolation, input, product, console, config.options, [&](Isolated& isolated) {
+      const Partitioned& partitioned = isolated.keep_alive(made(isolated));
+      if (partitioned.traced.program == nullptr)
+        throw usage_error("--extract takes a model: a collection has no weights");
+      product.write([&](std::ostream& out) { write_owners(partitioned.answer.partition, out); });
+      return kDone;
+    });
+    if (owners.size() > kMostPieces)
+      throw input_error("it falls into " + with_separators(static_cast<std::int64_t>(owners.size())) +
+                            " pieces, more than " + with_separators(kMostPieces),
+                        {"--min-nodes N and --max-regions N make fewer"});
+    files = names_of_files(owners, request.sets);
+  }
+  Output output(arguments.answer.output(), input, console);
+  if (arguments.folder) add_files(*arguments.folder, files, input, output, console);
+  const TextLayout layout = arguments.answer.layout(console);
+  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
+    const Partitioned& partitioned = isolated.keep_alive(made(isolated));
+    const Partition& partition = partitioned.answer.partition;
+    for (const std::string& name : partition.unmatched)
+      console.remark("warning",
+                     shell_quoted(name) + " matches nothing of the model, nor a known operator or type");
+    if (arguments.folder && !write_pieces(partitioned, config, files, input, output.beside(), console))
+      return kModuleFailed;
+    const auto& format = kPartitionFormats[arguments.answer.format()];
+    output.write([&](std::ostream& out) { format.write(partitioned.answer, out, layout); });
+    const bool holds = std::ranges::all_of(partitioned.answer.gates, &GateResult::holds);
+    return strict_code(config, partitioned.traced.collection, input, console, holds ? kDone : kNegative);
+  });
+}
+
+}  // namespace
+
+Command make_partition_command(CLI::App& app) {
+  auto arguments = std::make_shared<PartitionArguments>();
+  PartitionRequest& request = arguments->request;
+  app.description(
+      app.get_description() +
+      " A backend is a set of operators, with conditions: one that comes with the program (--list), or a file "
+      "(schemas/ops.schema.json, or one operator or glob a line). The calls that it takes become regions, few "
+      "and as large as an order of execution allows. The graph is made functional first, as backends take it; "
+      "--pass gives other passes. MODEL is a model file as for fxtrace trace, or the JSON "
+      "that fxtrace trace wrote; a model is traced down to operators. TorchScript needs --input for shapes.");
+  app.footer(
+      "  fxtrace partition model.pt2 --ops xnnpack\n"
+      "  fxtrace partition model.pt2 --ops npu.json --ops gpu.txt --min-nodes 3 --require 'covered>=95%'\n");
+  app.add_option("MODEL", arguments->model, "the model file or a collection's JSON file, or - for stdin")
+      ->required();
+  const char* group = "Backends";
+  add_value(app, group, "--ops", arguments->ops, "SET|FILE",
+            "what a backend takes; repeatable: the first that takes a call has it")
+      ->allow_extra_args(false);
+  app.add_flag_callback(
+         "--list", [] { throw CLI::CallForVersion(list_of_sets(), 0); },
+         "list the sets that come with the program")
+      ->group(group)
+      ->trigger_on_parse();
+  add_value(
+      app, group, "--exclude", request.exclude, "NAME",
+      "leave what matches: a glob over operators, types and paths of modules; '@PATH' over paths alone. "
+      "Repeatable")
+      ->allow_extra_args(false);
+  add_value(app, group, "--keep-together", request.keep_together, "NAME",
+            "take a module whole or not at all: a glob over its type or path, as for --exclude. Repeatable")
+      ->allow_extra_args(false);
+  group = "Regions";
+  add_last_value(app, group, "--min-nodes", request.min_nodes, "N",
+                 "leave regions with fewer calls. Default: 1")
+      ->check(integer_from(1));
+  add_last_value(app, group, "--min-macs", arguments->min_macs, "N",
+                 "leave regions with fewer multiply-accumulates: 1M");
+  add_last_value(app, group, "--max-regions", request.max_regions, "N",
+                 "keep only the N largest regions, by MACs")
+      ->check(integer_from(0));
+  add_value(
+      app, group, "--require", arguments->requirements, "RULE",
+      "exit with code 1 unless it holds: 'covered>=95%', 'regions<=2'; also of operators, modules, macs, "
+      "left, cut_edges and cut_bytes. Repeatable")
+      ->allow_extra_args(false);
+  arguments->costs.add_to(app, group);
+  add_last_value(
+      app, "Output", "--extract", arguments->folder, "DIR",
+      "write each part of the model's own graph as a program (.pt2) with its weights, and plan.json, "
+      "which joins them (schemas/plan.schema.json); python.md shows how to run it");
+  arguments->answer.add_to(app, "", true);
+  arguments->add_to(app, may_be_chosen);
+  return [arguments](Console& console) { return run_partition(*arguments, console); };
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,48 @@
+#include "app/options/refusals.h"
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "exported/verifier/program_verifier.h"
+#include "support/error.h"
+
+namespace fxtrace::cli {
+namespace {
+
+std::string line_of(const Refusal& refusal) {
+  std::string line = refusal.what;
+  if (!refusal.module.empty()) line += " in " + refusal.module;
+  line += ": " + refusal.why;
+  if (!refusal.help.empty()) line += "; " + refusal.help;
+  if (const auto& source = refusal.source; source && source->line > 0)
+    line += " (" + source->file + ":" + std::to_string(source->line) + ": " + source->text + ")";
+  return line;
+}
+
+}  // namespace
+
+void report_refusals(const std::vector<Refusal>& refusals, const InputFile& input, Console& console) {
+  console.error(input.with_display(input_error(
+      "the model does something that a torch.export program cannot express; no file was written")));
+  std::map<std::string, std::size_t> counts;
+  for (const Refusal& refusal : refusals) ++counts[refusal.what + "\n" + refusal.why];
+  for (const Refusal& refusal : refusals) {
+    std::size_t& count = counts[refusal.what + "\n" + refusal.why];
+    if (count == 0) continue;
+    const std::string more = count == 1 ? "" : ", and " + std::to_string(count - 1) + " more such";
+    console.remark("refused", line_of(refusal) + more);
+    count = 0;
+  }
+}
+
+void add_faults(const FileInfo& info, std::vector<Refusal>& refusals) {
+  for (const ProgramFault& fault : verify_programs(info, {.contents = false})) {
+    refusals.push_back({.module = fault.module,
+                        .what = fault.node.value_or(fault.record.value_or("the program")),
+                        .why = fault.message,
+                        .source = fault.source});
+  }
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,266 @@
+#include "partition/operator_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/node_arguments.h"
+#include "rules/rule.h"
+#include "support/error.h"
+#include "support/json_document.h"
+#include "support/json_fields.h"
+#include "support/text/words.h"
+#include "trace/options/config_values.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr JsonRules kJsonRules{ErrorKind::kUsage, 32, true};
+
+OperatorSet::Row read_row(const JsonValue& value) {
+  std::optional<Pattern> pattern;
+  const auto read_pattern = [&](const JsonValue& text) {
+    at_place_of(text, [&] { pattern.emplace(read_string(text)); });
+  };
+  if (value.is_string()) {
+    read_pattern(value);
+    return {*std::move(pattern), {}, {}};
+  }
+  object_fields(value, "an operator, or an object with 'op'");
+  check_keys(value, {"op", "where", "note"}, "key of a row");
+  const auto op = value.find_or_null("op");
+  if (!op) value.fail("a row needs 'op'");
+  read_pattern(*op);
+  OperatorSet::Row row{*std::move(pattern), {}, {}};
+  if (const auto where = value.find_or_null("where")) row.where = read_where(*where);
+  if (const auto note = value.find_or_null("note")) row.note = read_string(*note);
+  return row;
+}
+
+OperatorSet read_document(std::string_view text, const std::string& name) {
+  const JsonDocument document(text, name, kJsonRules);
+  const JsonValue root = document.root();
+  object_fields(root, "an operator set: an object");
+  check_keys(root, {"$schema", "format", "version", "name", "title", "source", "date", "note", "ops"},
+             "key of an operator set");
+  if (const auto format = root.find_or_null("format")) read_choice(*format, {"fxtrace.ops"});
+  if (const auto version = root.find_or_null("version"); version && read_integer(*version, 1) != 1)
+    version->fail("this version of fxtrace reads version 1");
+  OperatorSet set;
+  set.name = name;
+  for (const auto& [key, field] :
+       {std::pair("name", &set.name), std::pair("title", &set.title), std::pair("source", &set.source),
+        std::pair("date", &set.date), std::pair("note", &set.note)}) {
+    if (const auto value = root.find_or_null(key)) *field = read_string(*value);
+  }
+  const auto ops = root.find_or_null("ops");
+  if (!ops) root.fail("an operator set needs 'ops'");
+  for (const JsonValue row : array_items(*ops, "an array of operators")) set.rows.push_back(read_row(row));
+  return set;
+}
+
+// Returns the text of a plain value as people write it: "float32", "7", "True".
+std::string plain_text(const Argument& value) {
+  if (const auto* text = value.get_if<std::string>()) return *text;
+  return json_text(JsonLayout::kSpaced, [&](JsonEmitter& json) { write_value(value, json); });
+}
+
+// Returns what a predicate takes: "at most 5 is taken".
+std::string taken_text(const Predicate& predicate) {
+  if (predicate.op == "in") {
+    std::vector<std::string> choices;
+    for (const Argument& choice : *items_of(predicate.value)) choices.push_back(plain_text(choice));
+    return "only " + listed(choices, " or ") + " is taken";
+  }
+  const std::string value = plain_text(predicate.value);
+  if (predicate.op == "==") return "only " + value + " is taken";
+  if (predicate.op == "!=") return "which is not taken";
+  const char* bound = predicate.op == "<"    ? "less than "
+                      : predicate.op == "<=" ? "at most "
+                      : predicate.op == ">"  ? "more than "
+                                             : "at least ";
+  return bound + value + " is taken";
+}
+
+// The values of one property of a call; absent ones are not known.
+using Values = std::vector<std::optional<Argument>>;
+
+// The properties of one call.
+class Call {
+ public:
+  Call(const ModuleGraph& graph, const Node& node, const OperatorEntry* entry)
+      : graph_(graph), node_(node), entry_(entry) {}
+
+  // Returns nothing when the call has no such property.  A list is one value if `is_whole`.
+  std::optional<Values> find_values(std::string_view name, bool is_whole) const {
+    const std::size_t dot = name.find('.');
+    const std::string_view owner = dot == std::string_view::npos ? "" : name.substr(0, dot);
+    const std::string_view property = dot == std::string_view::npos ? name : name.substr(dot + 1);
+    if (is_tensor_property(property)) {
+      Values values;
+      const auto add = [&](const Node& node) { add_tensor(node, property, values); };
+      if (owner == "out") {
+        for_each_result(add);
+      } else if (owner.empty()) {
+        for_each_input(node_, [&](NodeId id) { add(graph_.graph.node(id)); });
+      } else {
+        const Argument* given = find(owner);
+        if (given != nullptr) for_each_reference(*given, [&](NodeId id) { add(graph_.graph.node(id)); });
+      }
+      return values;
+    }
+    if (entry_ == nullptr || !entry_->schema.find_argument(name)) return std::nullopt;
+    const std::optional<Argument> value = NodeArguments(node_, *entry_).value(name);
+    Values values;
+    if (value && is_whole) {
+      values.push_back(value);
+    } else if (value) {
+      add_plain(*value, values);
+    } else {
+      values.emplace_back();
+    }
+    return values;
+  }
+
+ private:
+  static bool is_tensor_property(std::string_view name) {
+    return name == "dtype" || name == "rank" || name == "sizes_known" || name == "constant";
+  }
+  const Argument* find(std::string_view name) const {
+    return entry_ == nullptr ? nullptr : NodeArguments(node_, *entry_).find_argument(name);
+  }
+
+  template <class F>
+  void for_each_result(const F& f) const {
+    if (node_.meta->kind() == ValueKind::kTensor) return f(node_);
+    for (const NodeId user : node_.users) {
+      if (item_index(graph_.graph.node(user))) f(graph_.graph.node(user));
+    }
+  }
+
+  static void add_tensor(const Node& node, std::string_view property, Values& values) {
+    const Meta& meta = *node.meta;
+    if (meta.kind() != ValueKind::kTensor) return;
+    if (property == "dtype") {
+      const auto dtype = meta.dtype_text();
+      values.push_back(dtype ? std::optional<Argument>(*dtype) : std::nullopt);
+    } else if (property == "rank") {
+      values.push_back(meta.shape ? std::optional<Argument>(static_cast<std::int64_t>(meta.shape->size()))
+                                  : std::nullopt);
+    } else if (property == "sizes_known") {
+      const auto sizes = meta.sizes();
+      values.emplace_back(sizes && std::ranges::all_of(*sizes, &SymInt::is_number));
+    } else {
+      values.emplace_back(node.op == Opcode::kGetAttr);
+    }
+  }
+
+  // Adds the value, or the values of a list; integers that the graph computes are looked up.
+  void add_plain(const Argument& value, Values& values) const {
+    if (const auto* items = items_of(value)) {
+      for (const Argument& item : *items) add_plain(item, values);
+    } else if (const auto* id = value.get_if<NodeId>()) {
+      const Meta& meta = *graph_.graph.node(*id).meta;
+      const SymInt* size = meta.value ? meta.value->size() : nullptr;
+      const auto number = size != nullptr ? size->number() : std::nullopt;
+      values.push_back(number ? std::optional<Argument>(*number) : std::nullopt);
+    } else if (const auto* dtype = value.get_if<Argument::Dtype>()) {
+      values.emplace_back(dtype->name);
+    } else if (const auto* format = value.get_if<Argument::MemoryFormat>()) {
+      values.emplace_back(format->name);
+    } else {
+      values.emplace_back(value);
+    }
+  }
+
+  const ModuleGraph& graph_;
+  const Node& node_;
+  const OperatorEntry* entry_;
+};
+
+// Returns why the call does not fulfil the predicate; nothing when it does.
+std::optional<std::string> failure(const Predicate& predicate, const Call& call) {
+  const auto values =
+      call.find_values(predicate.attribute, items_of(predicate.value) != nullptr && predicate.op != "in");
+  if (!values) return "it has no argument " + predicate.attribute;
+  const std::string& name = predicate.attribute;
+  for (const auto& value : *values) {
+    if (!value) return name + " is not known, " + taken_text(predicate);
+    if (holds(predicate, *value)) continue;
+    const std::string owner =
+        name.find('.') == std::string::npos ? "an input" : name.substr(0, name.find('.'));
+    if (name.ends_with("sizes_known") && *value == Argument(false)) return owner + " has unknown sizes";
+    if (name.ends_with("constant") && *value == Argument(false)) return owner + " is no constant";
+    return name + " is " + plain_text(*value) + ", " + taken_text(predicate);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+OperatorSet read_operator_set(std::string_view text, const std::string& name) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string_view::npos && text[first] == '{') return read_document(text, name);
+  const Rule rule = ops_rule(text, name);
+  OperatorSet set;
+  set.name = name;
+  for (const Pattern& pattern : rule.operators) set.rows.push_back({pattern, {}, {}});
+  return set;
+}
+
+const ShippedSet* find_shipped_set(std::string_view name) {
+  const auto found = std::ranges::find(shipped_sets(), name, &ShippedSet::name);
+  return found == shipped_sets().end() ? nullptr : &*found;
+}
+
+SetMatcher::SetMatcher(OperatorSet& set, const Pattern::Names& model) : set_(set) {
+  for (OperatorSet::Row& row : set.rows) {
+    for (std::string& name : row.operators.settle(model)) unknown_.push_back(std::move(name));
+  }
+}
+
+const std::vector<const OperatorSet::Row*>& SetMatcher::rows_for(const std::string& target) {
+  const auto [known, is_new] = by_target_.try_emplace(target);
+  if (is_new) {
+    for (const OperatorSet::Row& row : set_.rows) {
+      if (row.operators.matches_target(target)) known->second.push_back(&row);
+    }
+  }
+  return known->second;
+}
+
+std::optional<std::string> SetMatcher::refusal(const ModuleGraph& graph, const Node& node,
+                                               const OperatorEntry* entry) {
+  const auto& rows = rows_for(*node.target);
+  if (rows.empty()) return "not in the set";
+  std::vector<std::string> reasons;
+  const Call call(graph, node, entry);
+  for (const OperatorSet::Row* row : rows) {
+    std::optional<std::string> reason;
+    for (const Predicate& predicate : row->where) {
+      reason = failure(predicate, call);
+      if (reason) break;
+    }
+    if (!reason) return std::nullopt;
+    if (std::ranges::find(reasons, *reason) == reasons.end()) reasons.push_back(*std::move(reason));
+  }
+  return listed(reasons, "; or ", "; or ");
+}
+
+bool SetMatcher::takes_module(const ModuleRecord& module) {
+  if (module.type.empty()) return false;
+  const auto [known, is_new] = by_type_.try_emplace(module.type);
+  if (is_new) {
+    for (const OperatorSet::Row& row : set_.rows) {
+      if (row.operators.matches_type(module.type)) known->second.push_back(&row);
+    }
+  }
+  return std::ranges::any_of(known->second, [&](const OperatorSet::Row* row) {
+    return std::ranges::all_of(row->where, [&](const Predicate& predicate) {
+      const auto found = std::ranges::find(module.attributes, predicate.attribute,
+                                           [](const auto& attribute) { return attribute.first; });
+      return found != module.attributes.end() && holds(predicate, found->second);
+    });
+  });
+}
+
+}  // namespace fxtrace

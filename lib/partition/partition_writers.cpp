@@ -1,0 +1,394 @@
+#include "partition/partition_writers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "support/text/columns.h"
+#include "support/text/printable.h"
+#include "support/text/words.h"
+#include "symbolic/readable_size.h"
+#include "writers/check/check_words.h"
+#include "writers/formats/csv_text.h"
+#include "writers/formats/json_parts.h"
+#include "writers/formats/markdown_text.h"
+#include "writers/formats/text_report.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr std::size_t kMostRows = 200;   // rows of a table
+constexpr std::size_t kMostPlaces = 10;  // calls of one reason that are shown
+
+std::string percent_text(double ratio) {
+  const double rounded = std::round(ratio * 1000) / 10;
+  // What is not whole must not look so.
+  return shortest_text(ratio < 1 ? std::min(rounded, 99.9) : rounded) + "%";
+}
+
+std::string size_text(const std::optional<SymInt>& size, std::string (*number_text)(std::int64_t)) {
+  if (!size) return "?";
+  const auto number = size->number();
+  return number ? number_text(*number) : readable_size(*size, number_text);
+}
+
+std::string set_of(const Partition& partition, const Part& part) {
+  return part.set ? partition.sets[*part.set].name : "left";
+}
+
+// Returns "3 (588 KiB)": the values that cross, and their bytes.
+std::string crossing(const std::vector<PartValue>& values) {
+  if (values.empty()) return "0";
+  SymInt bytes = 0;
+  bool is_known = true;
+  for (const PartValue& value : values) {
+    is_known = is_known && value.bytes;
+    try {
+      if (is_known) bytes = bytes + *value.bytes;
+    } catch (const SymbolicError&) {
+      is_known = false;
+    }
+  }
+  const std::string text = is_known ? size_text(bytes, bytes_text) : "?";
+  return with_separators(static_cast<std::int64_t>(values.size())) + " (" + text + ")";
+}
+
+std::string source_text(const std::optional<SourceLocation>& source) {
+  if (!source || source->line == 0) return "";
+  return check_words::source_file(*source) + ":" + std::to_string(source->line) + ": " + source->text;
+}
+
+std::string coverage_text(const Coverage& coverage) {
+  const auto ratio = coverage.ratio();
+  return with_separators(coverage.taken) + " of " + with_separators(coverage.all) +
+         (ratio ? " (" + percent_text(*ratio) + ")" : "");
+}
+
+std::string macs_text(const Partition& partition) {
+  const auto ratio = partition.macs_ratio();
+  std::string text = size_text(partition.taken_macs, rounded) + " of " + size_text(partition.macs, rounded) +
+                     (ratio ? " (" + percent_text(*ratio) + ")" : "");
+  if (partition.unknown > 0) text += ", without " + counted(partition.unknown, "call") + " of unknown cost";
+  return text;
+}
+
+std::string cut_text(const Partition& partition) {
+  if (partition.cut_edges == 0) return "0 edges";
+  std::string text = counted(partition.cut_edges, "edge") + ", " + size_text(partition.cut_bytes, bytes_text);
+  if (partition.cut_unknown > 0)
+    text += " and " + with_separators(partition.cut_unknown) + " of unknown size";
+  return text;
+}
+
+std::string gate_text(const GateResult& result) {
+  std::string text = result.gate.text + ": ";
+  if (!result.actual) return text + "cannot tell, as sizes or costs are unknown (--at gives sizes)";
+  const double rounded = std::round(*result.actual * 100) / 100;
+  text +=
+      result.gate.is_percent ? shortest_text(rounded) + "%" : with_separators(std::llround(*result.actual));
+  return text + (result.holds() ? "" : ", does not hold");
+}
+
+// What a reason costs: "12 modules, from encoder.layers.0".
+std::string gain_text(const LeftReason& reason) {
+  if (reason.modules == 0) return "";
+  std::string text = counted(reason.modules, "module");
+  if (!reason.outermost.front().empty()) text += ": " + reason.outermost.front();
+  if (reason.outermost.size() > 1) text += ", …";
+  return text;
+}
+
+// The calls that are left for one reason, those of one line of code together.
+struct LeftPlace {
+  const LeftCall* first = nullptr;
+  std::int64_t calls = 0;
+};
+std::vector<LeftPlace> places_of(const Partition& partition, std::size_t reason) {
+  std::vector<LeftPlace> places;
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view, std::int64_t>, std::size_t> known;
+  for (const LeftCall& call : partition.left) {
+    if (call.reason != reason) continue;
+    const bool has_source = call.source && call.source->line > 0;
+    const auto key = has_source
+                         ? std::tuple<std::string_view, std::string_view, std::string_view, std::int64_t>(
+                               call.type, "", call.source->file, call.source->line)
+                         : std::tuple<std::string_view, std::string_view, std::string_view, std::int64_t>(
+                               call.type, call.module, "", 0);
+    const auto [place, is_new] = known.try_emplace(key, places.size());
+    if (is_new) places.push_back({&call, 0});
+    ++places[place->second].calls;
+  }
+  return places;
+}
+
+std::string place_text(const LeftPlace& place) {
+  const LeftCall& call = *place.first;
+  std::string text = (call.module.empty() ? "(root)" : call.module) + ": %" + call.node;
+  if (place.calls > 1) text += " and " + with_separators(place.calls - 1) + " more";
+  if (const std::string source = source_text(call.source); !source.empty()) text += "  " + source;
+  return text;
+}
+
+// One table of the report, for all formats for people.
+struct Table {
+  std::vector<TableColumn> columns;
+  std::vector<std::vector<std::string>> rows;
+  std::size_t left_out = 0;
+};
+
+Table parts_table(const Partition& partition) {
+  Table table{{{"part", true},
+               {"taken by", false, 8},
+               {"graph", false, 8},
+               {"calls", true},
+               {"MACs", true},
+               {"parameters", true},
+               {"in", true},
+               {"out", true}},
+              {}};
+  const bool has_graphs = std::ranges::any_of(
+      partition.parts, [&](const Part& part) { return part.graph != partition.parts.front().graph; });
+  if (!has_graphs) table.columns.erase(table.columns.begin() + 2);
+  for (std::size_t i = 0; i < partition.parts.size(); ++i) {
+    if (i == kMostRows) {
+      table.left_out = partition.parts.size() - i;
+      break;
+    }
+    const Part& part = partition.parts[i];
+    auto& row = table.rows.emplace_back();
+    row = {std::to_string(i + 1), set_of(partition, part)};
+    if (has_graphs) row.push_back(part.graph.empty() ? "(root)" : part.graph);
+    row.insert(row.end(), {with_separators(part.calls), size_text(part.macs, rounded),
+                           bytes_text(part.parameter_bytes), crossing(part.inputs), crossing(part.outputs)});
+  }
+  return table;
+}
+
+std::string left_out_text(std::size_t count) {
+  return "... and " + with_separators(static_cast<std::int64_t>(count)) + " more (--json has all)";
+}
+
+std::vector<Line> totals_of(const Partition& partition) {
+  return {{"regions", with_separators(static_cast<std::int64_t>(partition.regions())) + " for " +
+                          one_line(joined(partition.sets, &OperatorSet::name))},
+          {"calls", coverage_text(partition.calls)},
+          {"operators", coverage_text(partition.operators)},
+          {"modules", coverage_text(partition.modules)},
+          {"MACs", macs_text(partition)},
+          {"cut", cut_text(partition)}};
+}
+
+class PartitionText : TextReport {
+ public:
+  PartitionText(const PartitionAnswer& answer, std::ostream& out, const TextLayout& layout)
+      : TextReport(out, layout), answer_(answer), partition_(answer.partition) {}
+
+  void document() {
+    line(bold(one_line(partition_.model.file + ": " + model_text(partition_.model))));
+    list(totals_of(partition_), kBold, "  ");
+    for (const GateResult& result : answer_.gates)
+      line(layout_.paint(result.holds() ? "holds  " : "error  ", result.holds() ? kGreen : kRed) +
+           gate_text(result));
+    parts();
+    for (std::size_t i = 0; i < partition_.reasons.size(); ++i) reason(i);
+  }
+
+ private:
+  void parts() {
+    heading("Parts, in order");
+    const Table table = parts_table(partition_);
+    TextTable text{table.columns};
+    for (const auto& cells : table.rows) text.rows.emplace_back(cells.begin(), cells.end());
+    text.fit();
+    text.cut_to(layout_.width);
+    text.write(out_, layout_, kFaint);
+    if (table.left_out > 0) line(left_out_text(table.left_out));
+  }
+
+  void reason(std::size_t index) {
+    if (index >= kMostRows) {
+      if (index == kMostRows) line("\n" + left_out_text(partition_.reasons.size() - kMostRows));
+      return;
+    }
+    const LeftReason& reason = partition_.reasons[index];
+    const std::string gain = gain_text(reason);
+    heading(one_line(reason.target + ": " + reason.text),
+            counted(reason.calls, "call") + (gain.empty() ? "" : one_line("; without it whole: " + gain)));
+    const auto places = places_of(partition_, index);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (i == kMostPlaces) {
+        line("  " + left_out_text(places.size() - i));
+        break;
+      }
+      line("  " + one_line(place_text(places[i])));
+    }
+  }
+
+  const PartitionAnswer& answer_;
+  const Partition& partition_;
+};
+
+class PartitionJson {
+ public:
+  PartitionJson(const PartitionAnswer& answer, std::ostream& out)
+      : json_(out), answer_(answer), partition_(answer.partition) {}
+
+  void document() {
+    json_.document([&] {
+      write_format(json_, "fxtrace.partition", 1);
+      json_.key("model").object([&] { write_model_fields(json_, partition_.model); });
+      json_.key("sets").objects_lines(partition_.sets, [&](const OperatorSet& set) {
+        json_.field("name", set.name);
+        json_.text_or_null("title", set.title);
+        json_.text_or_null("source", set.source);
+        json_.text_or_null("date", set.date);
+        json_.text_or_null("note", set.note);
+      });
+      json_.key("totals").object_lines([&] { totals(); });
+      json_.key("requirements").objects_lines(answer_.gates, [&](const GateResult& result) {
+        json_.field("text", result.gate.text);
+        json_.field("actual", result.actual);
+        json_.field("holds", result.holds());
+      });
+      json_.key("parts").objects_lines(partition_.parts, [&](const Part& one) { part(one); });
+      json_.key("left").objects_lines(partition_.left, [&](const LeftCall& call) {
+        json_.field("graph", call.graph);
+        json_.field("node", call.node);
+        json_.field("target", call.target);
+        json_.field("module", call.module);
+        json_.text_or_null("type", call.type);
+        json_.field("reason", call.reason);
+        write_source(json_, call.source);
+      });
+      json_.key("reasons").objects_lines(partition_.reasons, [&](const LeftReason& reason) {
+        json_.field("target", reason.target);
+        json_.field("text", reason.text);
+        json_.field("calls", reason.calls);
+        json_.field("macs", reason.macs);
+        json_.field("modules", reason.modules);
+        json_.field("outermost_modules", reason.outermost);
+      });
+    });
+  }
+
+ private:
+  void coverage(const char* name, const Coverage& coverage) {
+    json_.key(name).object([&] {
+      json_.field("taken", coverage.taken);
+      json_.field("all", coverage.all);
+    });
+  }
+
+  void totals() {
+    json_.field("regions", partition_.regions());
+    coverage("calls", partition_.calls);
+    coverage("operators", partition_.operators);
+    coverage("modules", partition_.modules);
+    json_.key("macs").object([&] {
+      json_.field("taken", partition_.taken_macs);
+      json_.field("all", partition_.macs);
+      json_.field("unknown_calls", partition_.unknown);
+    });
+    json_.key("cut").object([&] {
+      json_.field("edges", partition_.cut_edges);
+      json_.field("bytes", partition_.cut_bytes);
+      json_.field("unknown_edges", partition_.cut_unknown);
+    });
+  }
+
+  void values(const char* name, const std::vector<PartValue>& values) {
+    json_.key(name).objects(values, [&](const PartValue& value) {
+      json_.field("name", value.name);
+      json_.field("type", value.meta.type);
+      json_.field("dtype", value.meta.dtype_text());
+      json_.field("shape", value.meta.shape);
+      json_.field("bytes", value.bytes);
+    });
+  }
+
+  void part(const Part& part) {
+    json_.field("graph", part.graph);
+    json_.field("set", part.set ? std::optional(partition_.sets[*part.set].name) : std::nullopt);
+    json_.field("calls", part.calls);
+    json_.field("macs", part.macs);
+    json_.field("unknown_calls", part.unknown);
+    json_.field("parameter_bytes", part.parameter_bytes);
+    json_.field("nodes", part.names);
+    values("inputs", part.inputs);
+    values("outputs", part.outputs);
+  }
+
+  JsonEmitter json_;
+  const PartitionAnswer& answer_;
+  const Partition& partition_;
+};
+
+}  // namespace
+
+void write_partition_text(const PartitionAnswer& answer, std::ostream& out, const TextLayout& layout) {
+  PartitionText(answer, out, layout).document();
+}
+
+void write_partition_json(const PartitionAnswer& answer, std::ostream& out) {
+  PartitionJson(answer, out).document();
+}
+
+void write_partition_markdown(const PartitionAnswer& answer, std::ostream& out) {
+  const Partition& partition = answer.partition;
+  out << "### " << markdown_sentence(one_line(partition.model.file)) << "\n\n";
+  out << markdown_list(totals_of(partition));
+  for (const GateResult& result : answer.gates)
+    out << "- " << (result.holds() ? "holds: " : "**error**: ")
+        << markdown_sentence(one_line(gate_text(result))) << "\n";
+  const auto table = [&](const Table& rows) {
+    std::vector<std::string> titles, rules;
+    for (const TableColumn& column : rows.columns) {
+      titles.push_back(column.title);
+      rules.emplace_back(column.right ? "---:" : "---");
+    }
+    out << "\n" << markdown_row(titles) << markdown_row(rules);
+    for (const auto& row : rows.rows) {
+      std::vector<std::string> cells;
+      for (const std::string& cell : row) cells.push_back(markdown_sentence(one_line(cell)));
+      out << markdown_row(cells);
+    }
+    if (rows.left_out > 0) out << "\n" << left_out_text(rows.left_out) << "\n";
+  };
+  table(parts_table(partition));
+  if (partition.reasons.empty()) return;
+  Table left{{{"operator"}, {"reason"}, {"calls", true}, {"without it whole"}, {"first"}}, {}};
+  for (std::size_t i = 0; i < partition.reasons.size() && i < kMostRows; ++i) {
+    const LeftReason& reason = partition.reasons[i];
+    left.rows.push_back({reason.target, reason.text, with_separators(reason.calls), gain_text(reason),
+                         place_text(places_of(partition, i).front())});
+  }
+  left.left_out = partition.reasons.size() - left.rows.size();
+  table(left);
+}
+
+void write_partition_csv(const PartitionAnswer& answer, std::ostream& out) {
+  const Partition& partition = answer.partition;
+  Csv csv(
+      out,
+      "kind graph part set calls macs parameter_bytes inputs outputs node target module reason file line");
+  for (std::size_t i = 0; i < partition.parts.size(); ++i) {
+    const Part& part = partition.parts[i];
+    csv.row("part", part.graph, static_cast<std::int64_t>(i + 1), set_of(partition, part), part.calls,
+            part.macs, part.parameter_bytes, static_cast<std::int64_t>(part.inputs.size()),
+            static_cast<std::int64_t>(part.outputs.size()), "", "", "", "", "", "");
+  }
+  for (const LeftCall& call : partition.left) {
+    csv.cells("left", call.graph, "", "", "", "", "", "", "", call.node, call.target, call.module,
+              partition.reasons[call.reason].text);
+    if (call.source && call.source->line > 0) {
+      csv.row(call.source->file, call.source->line);
+    } else {
+      csv.row("", "");
+    }
+  }
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,26 @@
+// Writes the answer of `fxtrace partition`.
+#pragma once
+
+#include <ostream>
+#include <vector>
+
+#include "partition/gate.h"
+#include "partition/partition.h"
+#include "writers/formats/text_layout.h"
+
+namespace fxtrace {
+
+struct PartitionAnswer {
+  Partition partition;
+  std::vector<GateResult> gates;
+};
+
+void write_partition_text(const PartitionAnswer& answer, std::ostream& out, const TextLayout& layout);
+// Writes JSON (schemas/partition.schema.json).
+void write_partition_json(const PartitionAnswer& answer, std::ostream& out);
+// Writes GitHub's Markdown.
+void write_partition_markdown(const PartitionAnswer& answer, std::ostream& out);
+// Writes CSV, one row a part and one a call that is left.
+void write_partition_csv(const PartitionAnswer& answer, std::ostream& out);
+
+}  // namespace fxtrace
