@@ -267,6 +267,12 @@ def name_as_aten(program: torch.export.ExportedProgram) -> None:
     """Gives edge operators the targets that a program of ATen has, which alone can be loaded."""
     for node in calls(program):
         node.target = aten(node.target)
+    # The partitioner is given a program without values.
+    for tensors in (program._state_dict, program._constants):
+        for name, tensor in tensors.items():
+            if isinstance(tensor, torch._subclasses.FakeTensor):
+                zeros = torch.zeros(tensor.shape, dtype=tensor.dtype)
+                tensors[name] = torch.nn.Parameter(zeros, False) if name in program.graph_signature.parameters else zeros
     program._verifiers = [torch._export.verifier.Verifier]  # the one of edge programs declines these
 
 
@@ -309,6 +315,31 @@ def ask_xnnpack(program: torch.export.ExportedProgram) -> Answer:
     left = {node.name: [target_of(node), reasons.get(node.name, "")] for node in calls(edge) if "delegation_tag" not in node.meta}
     name_as_aten(edge)
     return edge, taken, left
+
+
+def ask_before_edge(program: torch.export.ExportedProgram) -> Answer:
+    """XNNPACK's answer by the nodes of the program as exported: those whose edge nodes are all taken.  Nodes without any are in neither
+    list."""
+    edge, taken, _ = ask_xnnpack(program)
+    nodes = {node.name: node for node in calls(program)}
+
+    def origins(sources: Any) -> set[str]:
+        found = set()
+        for source in sources:
+            node = nodes.get(source.name)
+            found |= {source.name} if node is not None and str(node.target) == source.target else origins(source.from_node)
+        return found
+
+    parts: dict[str, list[torch.fx.Node]] = {}
+    for node in calls(edge):
+        for name in origins(node.meta.get("from_node", [])):
+            parts.setdefault(name, []).append(node)
+    left = {}
+    for name, found in parts.items():
+        lost = sorted({target_of(node) for node in found if node.name not in taken})
+        if lost:
+            left[name] = [target_of(nodes[name]), "has " + ", ".join(lost)]
+    return program, [name for name in parts if name not in left], left
 
 
 def ask_portable(program: torch.export.ExportedProgram) -> Answer:
@@ -358,7 +389,12 @@ def ask_coreml(program: torch.export.ExportedProgram) -> Answer:
     return program, taken, left
 
 
-BACKENDS = {"xnnpack": ("xnnpack", ask_xnnpack), "portable": ("executorch-portable", ask_portable), "coreml": ("coreml", ask_coreml)}
+BACKENDS = {
+    "xnnpack": ("xnnpack", ask_xnnpack),
+    "xnnpack-exported": ("xnnpack", ask_before_edge),
+    "portable": ("executorch-portable", ask_portable),
+    "coreml": ("coreml", ask_coreml),
+}
 
 
 def main() -> int:
