@@ -373,19 +373,92 @@ def ask_portable(program: torch.export.ExportedProgram) -> Answer:
     return edge, taken, left
 
 
+class OneCall(torch.nn.Module):
+    """The call of a node, with its constants as buffers and tensors like its inputs: Core ML has no inputs or outputs of booleans."""
+
+    def __init__(self, node: torch.fx.Node, constants: set[str]):
+        super().__init__()
+        self.target = node.target
+        self.used = {user.args[1] for user in node.users if user.target is operator.getitem}
+        self.inputs: list[torch.Tensor] = []
+        self.sources: list[tuple[str, bool]] = []  # the name of a buffer or "", and whether it is of booleans
+
+        def number(value: Any) -> Any:
+            return value.node.hint if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) else value
+
+        def placed(argument: torch.fx.Node) -> Any:
+            value = argument.meta["val"]
+            if not isinstance(value, torch.Tensor):
+                return number(value)
+            tensor = torch.ones([number(size) for size in value.shape], dtype=value.dtype)
+            is_bool = tensor.dtype == torch.bool
+            if argument.name in constants:
+                self.sources.append((f"constant{len(self.sources)}", False))
+                self.register_buffer(self.sources[-1][0], tensor)
+            else:
+                self.sources.append(("", is_bool))
+                self.inputs.append(tensor.float() if is_bool else tensor)
+            return Place(len(self.sources) - 1)
+
+        self.call_args = torch.fx.map_arg((node.args, dict(node.kwargs)), placed)
+
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        given = iter(inputs)
+        tensors = [getattr(self, name) if name else next(given) > 0 if is_bool else next(given) for name, is_bool in self.sources]
+        args, kwargs = torch.utils._pytree.tree_map(lambda value: tensors[value.index] if isinstance(value, Place) else value, self.call_args)
+        results = self.target(*args, **kwargs)
+        if isinstance(results, torch.Tensor):
+            results, self.used = [results], {0}
+        return [result.float() if result.dtype == torch.bool else result for index, result in enumerate(results) if index in self.used]
+
+
+class Place:
+    def __init__(self, index: int):
+        self.index = index
+
+    def __repr__(self) -> str:
+        return "tensor"
+
+
+CONVERTED: dict[str, str] = {}
+
+
+def why_not_converted(node: torch.fx.Node, constants: set[str]) -> str:
+    import coremltools
+
+    call = OneCall(node, constants)
+    key = f"{node.target} {call.call_args} {[(tensor.dim(), tensor.dtype) for tensor in call.inputs]} {call.sources}"
+    if key not in CONVERTED:
+        try:
+            program = torch.export.export(call, tuple(call.inputs)).run_decompositions({})
+            coremltools.convert(program, convert_to="milinternal", minimum_deployment_target=coremltools.target.iOS18)
+            CONVERTED[key] = ""
+        except Exception as error:
+            CONVERTED[key] = f"{type(error).__name__}: {(str(error).strip() or ' ').splitlines()[0]}"
+    return CONVERTED[key]
+
+
 def ask_coreml(program: torch.export.ExportedProgram) -> Answer:
-    """Whether coremltools' reader of programs finds a translation of each node."""
+    """Whether coremltools' reader of programs finds a translation of each node, and that translates the node by itself."""
     from coremltools.converters.mil.frontend.torch import ops  # noqa: F401: registers translations
     from coremltools.converters.mil.frontend.torch.internal_graph import InternalTorchIRNode
 
     program = program.run_decompositions({})
+    signature = program.graph_signature
+    constants = {*signature.inputs_to_parameters, *signature.inputs_to_buffers, *signature.inputs_to_lifted_tensor_constants}
     taken, left = [], {}
     for node in calls(program):
         try:
             InternalTorchIRNode.from_exir_node(node)
-            taken.append(node.name)
+            reason = ""
+            if isinstance(node.target, torch._ops.OpOverload) and isinstance(node.meta.get("val"), (torch.Tensor, list, tuple)):
+                reason = why_not_converted(node, constants)
         except (NotImplementedError, KeyError) as error:
-            left[node.name] = [target_of(node), str(error)]
+            reason = str(error)
+        if reason:
+            left[node.name] = [target_of(node), reason]
+        else:
+            taken.append(node.name)
     return program, taken, left
 
 
