@@ -17,9 +17,7 @@ import json
 import logging
 import operator
 import os
-import re
 import sys
-import traceback
 import warnings
 from typing import Any, Callable, Iterator
 
@@ -454,7 +452,7 @@ def ask_coreml(program: torch.export.ExportedProgram) -> Answer:
             if isinstance(node.target, torch._ops.OpOverload) and isinstance(node.meta.get("val"), (torch.Tensor, list, tuple)):
                 reason = why_not_converted(node, constants)
         except (NotImplementedError, KeyError) as error:
-            reason = str(error)
+            reason = f"no translation of {str(error).rpartition(' ')[2]}"
         if reason:
             left[node.name] = [target_of(node), reason]
         else:
@@ -499,8 +497,6 @@ def main() -> int:
                 torch.export.save(given, f"{base}.pt2")
             except Exception as error:
                 print(f"{name}: {backend}: {type(error).__name__}: {(str(error) or ' ').splitlines()[0]}", flush=True)
-                if os.environ.get("TRACEBACK"):
-                    traceback.print_exc()
                 continue
             with open(f"{base}.json", "w", encoding="utf-8") as file:
                 json.dump({"model": f"{base}.pt2", "set": of_set, "taken": taken, "left": left}, file)
