@@ -197,7 +197,8 @@ class Call(torch.nn.Module):
 
     def forward(self, *inputs: torch.Tensor) -> Any:
         given, weights = iter(inputs), iter(self.weights)
-        return self.run(lambda *_: next(given), lambda *_: next(weights), lambda *_: next(given), self.target)
+        result = self.run(lambda *_: next(given), lambda *_: next(weights), lambda *_: next(given), self.target)
+        return result[0] if isinstance(result, tuple) else result  # several are only taken if the first alone is used
 
 
 def drawn_programs() -> Iterator[tuple[str, torch.export.ExportedProgram]]:
