@@ -38,7 +38,6 @@ REASONS = {
     "lib/passes/remove_inplace.cpp": "a method of tensors that guards ask",
     "lib/analysis/layout/stride_rules.cpp": "which operators give strides like their input's, or parts of it",
     "lib/analysis/identity_call.cpp": "an argument",
-    "lib/interpreter/program/infer_schemas.cpp": "torch.NAME is aten::NAME",
     "lib/interpreter/graph/number_ranges.cpp": "lists of sizes, and questions that LibTorch answers when it loads the code",
     "lib/interpreter/evaluate/evaluator.cpp": "operators that change a list of tensors, and not the tensors",
     "lib/writers/graphs/fx_class.cpp": "an operator that torch.ops cannot call",

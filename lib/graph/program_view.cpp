@@ -120,6 +120,13 @@ std::size_t ProgramView::count_subgraphs(NodeId operation) const {
   return count;
 }
 
+NodeId ExportedGraph::append_list(NodeId of, std::int64_t index) {
+  const NodeId list = append_item(
+      of, index, [&](Graph::NodeSpec spec) { return module_graph.graph.append(std::move(spec)); });
+  table.at(list).gives_value = false;
+  return list;
+}
+
 NodeId ExportedGraph::append_value(Graph::NodeSpec spec, std::string_view name) {
   spec.name_hint = name;
   const NodeId id = module_graph.graph.append(std::move(spec));

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/node_spec.h"
 #include "support/text/owned_text.h"
 
 namespace fxtrace {
@@ -125,6 +126,15 @@ struct ExportedGraph {
   ProgramTable table;
 
   ProgramView view() const { return {module_graph, table}; }
+  // Appends a node for an item of a result, by append(spec).
+  template <class F>
+  NodeId append_item(NodeId of, std::int64_t index, F&& append) {
+    const NodeId item = append(spec_of(Opcode::kCallFunction, "operator.getitem", {of, index}));
+    table.at(item).is_result = true;
+    return item;
+  }
+  // Appends a node for an item that is a list of items itself, and so no value of the program.
+  NodeId append_list(NodeId of, std::int64_t index);
   // Appends a node that is the program's value of this name.
   NodeId append_value(Graph::NodeSpec spec, std::string_view name);
   void name_operation(NodeId operation, std::string_view name);  // says the program's name of an operation

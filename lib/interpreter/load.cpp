@@ -36,8 +36,8 @@ std::unique_ptr<const Program> make_program(std::unique_ptr<TorchScriptArchive> 
 std::unique_ptr<const Program> load_torchscript(const FileInfo& info, const TraceOptions& options,
                                                 const Listener& listener) {
   auto archive = std::make_unique<TorchScriptArchive>(info);
-  warn_of(provide_operators(*archive, options), listener);
   archive->load();
+  warn_of(provide_operators(*archive, options), listener);
   return make_program(std::move(archive), options);
 }
 

@@ -348,8 +348,8 @@ bool grows(std::string_view name) {
 
 void check_script(const FileInfo& info, const TellOfCode& tell) {
   TorchScriptArchive archive(info);
-  interpreter::provide_operators(archive, {});
   archive.load();  // the types of its constants are needed to compile the code
+  interpreter::provide_operators(archive, {});
   CodeCheck(archive, tell).run();
 }
 

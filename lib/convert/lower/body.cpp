@@ -247,16 +247,11 @@ NodeId Body::add_whole(const Node& node, Graph::NodeSpec spec, Meta meta) {
 
 // Adds an item of the result of an operation, or of an item that is itself a list.
 Argument Body::add_item(NodeId of, std::size_t index, const Meta& meta, const std::string& name) {
-  Graph::NodeSpec spec =
-      spec_of(Opcode::kCallFunction, "operator.getitem", {of, static_cast<std::int64_t>(index)});
-  if (!meta.items) {
-    const NodeId item = add_value(std::move(spec), name, meta);
-    lowered_.table.at(item).is_result = true;
-    return item;
-  }
-  const NodeId whole = graph_.append(std::move(spec));
-  lowered_.table.at(whole).is_result = true;
-  lowered_.table.at(whole).gives_value = false;
+  const auto place = static_cast<std::int64_t>(index);
+  if (!meta.items)
+    return lowered_.append_item(of, place,
+                                [&](Graph::NodeSpec spec) { return add_value(std::move(spec), name, meta); });
+  const NodeId whole = lowered_.append_list(of, place);
   Argument::List list;
   for (std::size_t i = 0; i < meta.items->size(); ++i)
     list.items.push_back(add_item(whole, i, (*meta.items)[i], name + "_" + std::to_string(i)));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -371,28 +370,19 @@ class Reading {
     for (const auto& [name, path, place, is_token] : operation.outputs) {
       if (path.empty()) continue;
       if (lists.empty()) lists.emplace(std::vector<std::int64_t>(), id);
-      const NodeId value = append_item(
-          path, lists, [&](Graph::NodeSpec item) { return define(name, place, std::move(item)); });
+      const NodeId list = list_at({path.begin(), path.end() - 1}, lists);
+      const NodeId value = read_.append_item(
+          list, path.back(), [&](Graph::NodeSpec item) { return define(name, place, std::move(item)); });
       if (is_token) tokens_.insert(value);
     }
   }
 
-  // Appends a node for the item at `path` of a result, and nodes for the lists around it that are new.
-  NodeId append_item(std::vector<std::int64_t> path, std::map<std::vector<std::int64_t>, NodeId>& lists,
-                     const std::function<NodeId(Graph::NodeSpec)>& define_item) {
-    const std::int64_t index = path.back();
-    path.pop_back();
-    auto list = lists.find(path);
-    if (list == lists.end()) {
-      const NodeId made =
-          append_item(path, lists, [&](Graph::NodeSpec item) { return graph_.append(std::move(item)); });
-      table_.at(made).gives_value = false;
-      list = lists.emplace(path, made).first;
-    }
-    const NodeId item =
-        define_item(spec_of(Opcode::kCallFunction, "operator.getitem", {list->second, index}));
-    table_.at(item).is_result = true;
-    return item;
+  // Returns the node of the list at `path` of a result, after appending those that are new.
+  NodeId list_at(const std::vector<std::int64_t>& path, std::map<std::vector<std::int64_t>, NodeId>& lists) {
+    const auto known = lists.find(path);
+    if (known != lists.end()) return known->second;
+    const NodeId around = list_at({path.begin(), path.end() - 1}, lists);
+    return lists[path] = read_.append_list(around, path.back());
   }
 
   void read_operand(const JsonValue& input, Operation& operation) {

@@ -24,7 +24,7 @@ constexpr std::size_t kMaxNodesOfLayers = 1'000'000;  // nodes of code that are 
 class CodeReader {
  public:
   CodeReader(const TorchScriptProgram& program, std::size_t& nodes, ExportedGraph& to)
-      : program_(program), nodes_(nodes), graph_(to.module_graph.graph), table_(to.table) {}
+      : program_(program), nodes_(nodes), to_(to) {}
 
   void run(const IrGraph& graph, const Ref<ObjectValue>& self) {
     if (!graph.inputs().empty()) values_[graph.inputs()[0]] = Value(self);
@@ -63,18 +63,16 @@ class CodeReader {
       if (is_value) operation.meta = meta_of(*outputs[0]);
       const Operator* op = find_operator(parse_target(operation.target));
       const NodeId id = graph_.append(std::move(operation));
-      table_.at(id) = {.op = op, .gives_value = is_value};
+      to_.table.at(id) = {.op = op, .gives_value = is_value};
       if (is_value) {
         ids_.emplace(outputs[0], id);
         return;
       }
       for (std::size_t i = 0; i < outputs.size(); ++i) {
-        Graph::NodeSpec item_of =
-            spec_of(Opcode::kCallFunction, "operator.getitem", {id, static_cast<std::int64_t>(i)});
-        item_of.meta = meta_of(*outputs[i]);
-        const NodeId item = graph_.append(std::move(item_of));
-        table_.at(item).is_result = true;
-        ids_.emplace(outputs[i], item);
+        ids_.emplace(outputs[i], to_.append_item(id, static_cast<std::int64_t>(i), [&](Graph::NodeSpec item) {
+          item.meta = meta_of(*outputs[i]);
+          return graph_.append(std::move(item));
+        }));
       }
     }
   }
@@ -121,8 +119,8 @@ class CodeReader {
 
   const TorchScriptProgram& program_;
   std::size_t& nodes_;
-  Graph& graph_;
-  ProgramTable& table_;
+  ExportedGraph& to_;
+  Graph& graph_ = to_.module_graph.graph;
   std::unordered_map<const IrValue*, Value> values_;       // values that the archive has
   std::unordered_map<const IrValue*, Argument> operands_;  // lists
   std::unordered_map<const IrValue*, NodeId> ids_;

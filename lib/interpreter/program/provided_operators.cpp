@@ -8,6 +8,7 @@
 #include "interpreter/program/convert.h"
 #include "operators/operators.h"
 #include "support/error.h"
+#include "support/restore.h"
 #include "support/text/identifier.h"
 #include "support/text/shell_word.h"
 #include "torchscript/compiler/builtin_functions.h"
@@ -33,6 +34,36 @@ void find_operators(const std::string& code, std::set<std::string>& found) {
   }
 }
 
+// Compiles all functions of a file.  What fails is reported when it is run.
+void compile_all(torchscript::Program& program, const std::string& record) {
+  const auto attempt = [](const auto& step) {
+    try {
+      step();
+    } catch (const Error&) {                        // NOLINT: reported when it is run
+    } catch (const torchscript::UndeclaredCall&) {  // NOLINT: noted
+    }
+  };
+  std::string qualifier = record.substr(5, record.size() - 8);  // "code/", ".py"
+  std::ranges::replace(qualifier, '/', '.');
+  attempt([&] {
+    const torchscript::Program::CodeFile* file = program.find_file(qualifier);
+    if (file == nullptr) return;
+    for (const torchscript::Tree* tree : file->parsed.definitions) {
+      attempt([&] {
+        const std::string name = qualifier + "." + std::string(tree->text);
+        const TypePtr type = program.find_type(name);
+        if (Function* function = program.find_function(name)) function->graph();
+        const auto* as_class = type == nullptr ? nullptr : type->as<ClassType>();
+        if (as_class == nullptr) return;
+        for (const Function* method : as_class->methods()) attempt([&] { method->graph(); });
+        for (const auto* hooks : {&as_class->forward_hooks(), &as_class->forward_pre_hooks()}) {
+          for (const auto& hook : *hooks) attempt([&] { hook.function->graph(); });
+        }
+      });
+    }
+  });
+}
+
 }  // namespace
 
 std::vector<Diagnostic> provide_operators(TorchScriptArchive& archive, const TraceOptions& options) {
@@ -52,8 +83,8 @@ std::vector<Diagnostic> provide_operators(TorchScriptArchive& archive, const Tra
     if (bound != nullptr && bound->find_method(schema.substr(0, schema.find('('))) == nullptr)
       archive.program().declare_method(class_name, schema);
   }
-  bool has_classes = std::ranges::any_of(archive.constant_types(), [](const std::string& type) {
-    return type.starts_with(torchscript::kTorchBindPrefix);
+  bool has_classes = std::ranges::any_of(archive.program().constant_types(), [](const auto& type) {
+    return type->name().starts_with(torchscript::kTorchBindPrefix);
   });
   for (const auto& [record, text] : code)
     has_classes = has_classes || text.find(torchscript::kTorchBindPrefix) != std::string::npos;
@@ -69,36 +100,57 @@ std::vector<Diagnostic> provide_operators(TorchScriptArchive& archive, const Tra
   }
   std::set<std::string> called;
   for (const auto& [record, text] : code) find_operators(text, called);
-  std::vector<std::string> unknown;
+  torchscript::UndeclaredCalls calls;
   for (const auto& name : called) {
     const bool is_extension = std::ranges::any_of(
         extension_operators(), [&](const Operator& row) { return row.base_name() == name; });
-    if (!is_known(name) && !is_extension) unknown.push_back(name);
+    if (!is_known(name) && !is_extension) calls[name];
   }
   std::vector<Diagnostic> warnings;
-  if (unknown.empty() && !has_classes) return warnings;  // calls need not be looked at
-  for (const auto& inferred : infer_schemas(archive, unknown)) {
-    Diagnostic& warning =
-        warnings.emplace_back(inferred.class_name.empty() ? "operator {} is unknown" : "method {} is unknown",
-                              std::vector{inferred.name});
-    if (inferred.complete) {
-      if (inferred.class_name.empty()) {
-        table.declare(inferred.schema, resolve);
+  if (calls.empty() && !has_classes) return warnings;  // calls need not be looked at
+  archive.program().undeclared = &calls;
+  const Restore restore([&] { archive.program().undeclared = nullptr; });
+  std::vector<TorchScriptArchive::NotFollowed> unknown;
+  const auto provide = [&](const std::string& name, const torchscript::UndeclaredOperator& found) {
+    const auto [schema, is_complete] = torchscript::infer_schema(name, found);
+    const bool is_method = name.find('.') != std::string::npos;
+    Diagnostic& warning = warnings.emplace_back(is_method ? "method {} is unknown" : "operator {} is unknown",
+                                                std::vector{name});
+    if (is_complete) {
+      if (is_method) {
+        archive.program().declare_method(name.substr(0, name.rfind('.')), schema);
       } else {
-        archive.program().declare_method(inferred.class_name, inferred.schema);
+        table.declare(schema, resolve);
       }
-      warning.add("; declared from its calls as {}", {shell_quoted(inferred.schema)});
-      continue;
+      warning.add("; declared from its calls as {}", {shell_quoted(schema)});
+      return;
     }
     warning.add(", and its calls do not tell the types of its results");
     const std::string why = warning.text();
     warning.add(": modules that call it fail");
-    if (inferred.class_name.empty())
+    if (!is_method)
       warning.add("; --op-schema {} with its types or --op-library LIB makes it known",
-                  {shell_quoted(inferred.schema)});
-    for (const auto& [function, call] : inferred.callers)
-      archive.add_not_followed(
-          function, {inferred.name, inferred.class_name.empty() ? inferred.schema : "", why, call});
+                  {shell_quoted(schema)});
+    unknown.push_back({name, is_method ? "" : schema, why, {}});
+  };
+  // With what is declared, more calls may be seen.
+  constexpr int kMaxTurns = 10;
+  std::set<std::string> provided;
+  bool is_done = false;
+  for (int turn = 0; turn < kMaxTurns && !is_done; ++turn) {
+    is_done = true;
+    for (const auto& [record, text] : code) compile_all(archive.program(), record);
+    for (const auto& [name, found] : calls) {
+      if (found.callers.empty() || !provided.insert(name).second) continue;
+      provide(name, found);
+      is_done = false;
+    }
+  }
+  for (TorchScriptArchive::NotFollowed& each : unknown) {
+    for (const auto& [function, call] : calls[each.operator_name].callers) {
+      each.call = call;
+      archive.add_not_followed(function->qualified_name(), each);
+    }
   }
   return warnings;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "archive/pickle_machine.h"
 #include "interpreter/program/convert.h"
 #include "interpreter/program/packed_tensors.h"
 #include "support/error.h"
@@ -46,7 +45,6 @@ TorchScriptArchive::TorchScriptArchive(const FileInfo& info)
                       std::to_string(kNewestVersion) + " that fxtrace reads");
   }
   foreign_byte_order_ = has_record("byteorder") && read_record("byteorder") != "little";
-  read_constant_types();
 
   torchscript::ProgramSource source;
   source.read_code = [this](const std::string& qualifier) -> std::optional<std::string> {
@@ -122,24 +120,6 @@ const IrGraph* TorchScriptArchive::find_graph(const Function& function) const {
     return &function.graph();
   } catch (const Error&) {
     return nullptr;  // the error is reported when the function is run
-  }
-}
-
-void TorchScriptArchive::read_constant_types() {
-  constexpr std::size_t kMaxName = 1000;
-  if (!has_record("constants.pkl")) return;
-  const std::string pickle = read_record("constants.pkl");
-  PickleMachine machine(pickle);
-  machine.run(PickleMachine::max_opcodes(zip_->stored_size(prefix_ + "constants.pkl")));
-  const auto constants = machine.find_result();
-  if (!constants || machine.value(*constants).kind != PickleMachine::Kind::kTuple) return;
-  for (const PickleMachine::Id id : machine.parts(*constants)) {
-    std::string& type = constant_types_.emplace_back();
-    if (machine.value(id).kind != PickleMachine::Kind::kCall) continue;
-    const std::string made_by = machine.global_name(machine.parts(id)[0], kMaxName);
-    if (made_by.starts_with("__torch__.")) type = made_by;
-    if (made_by.starts_with("torch._utils._rebuild_") || made_by.starts_with("torch._tensor._rebuild_"))
-      type = "Tensor";
   }
 }
 

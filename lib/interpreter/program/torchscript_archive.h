@@ -36,11 +36,7 @@ class TorchScriptArchive {
 
   // Returns all code files of the archive, sorted by name.
   CodeFiles code() const;
-  // Returns the types of the constants, by index: "Tensor", the qualified name of a class, or empty for any
-  // other.
-  const std::vector<std::string>& constant_types() const { return constant_types_; }
-
-  // The archive's code; operators that it needs are to be declared before load().
+  // The archive's code.
   torchscript::Program& program() const { return *program_; }
 
   // The reason not to follow a function: it calls an operator whose results are unknown.
@@ -101,7 +97,6 @@ class TorchScriptArchive {
   bool has_record(const std::string& name) const;
   std::string read_record(const std::string& name) const;
   std::string read_code(const std::string& name) const;
-  void read_constant_types();
   std::optional<std::vector<Value>> find_elements(const TensorValue& tensor, std::int64_t most) const;
   // Gives a small tensor its elements.
   void read_small(torchscript::Value& value) const;
@@ -113,7 +108,6 @@ class TorchScriptArchive {
   std::uint64_t file_size_ = 0;
   std::uint64_t format_version_ = 0;
   bool foreign_byte_order_ = false;
-  std::vector<std::string> constant_types_;
   std::shared_ptr<torchscript::Program> program_;
   std::unique_ptr<DebugRecords> debug_records_;
   std::unordered_map<std::string, NotFollowed> not_followed_;  // by qualified name of the function

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "support/error.h"
-#include "torchscript/compiler/compiler.h"
 #include "torchscript/ir/ir_steps.h"
 
 namespace fxtrace::torchscript {
@@ -25,12 +24,15 @@ std::unique_ptr<IrGraph> compile_function(Program& program, const SyntaxFile& fi
                                           Function& function, const TypePtr& self) {
   auto graph = std::make_unique<IrGraph>();
   graph->set_limit(std::min(kSizeOfAny + kSizePerByte * file.source().text().size(), program.size_left()));
+  Emitter emitter(program, file, *graph, function);
   try {
-    Emitter(program, file, *graph, function).emit_function(definition, self);
+    emitter.emit_function(definition, self);
+    if (emitter.has_undeclared_call()) throw UndeclaredCall();
     convert_to_ssa(*graph);
     clean_up(*graph);
     program.keep_size(graph->size());
   } catch (Error& error) {
+    if (emitter.has_undeclared_call()) throw UndeclaredCall();
     error.at(file.source().name() + ":" + std::to_string(file.source().line_of(definition.begin)));
     throw;
   }
@@ -96,7 +98,7 @@ IrValue* Emitter::emit_result(const SourceRange& range, const Tree* value, const
   IrValue* result = value == nullptr ? constant(Constant(), range) : emit(*value, declared);
   if (declared == nullptr) return result;
   const bool forgotten = declared->kind() == TypeKind::kTensor && result->type()->kind() == TypeKind::kNone;
-  if (!forgotten) result = matcher_.convert(declared, result, true, range);
+  if (!forgotten) result = matcher_.convert(declared, result, range);
   if (!is_subtype(*result->type(), *declared))
     throw SourceError(range, "Return value was annotated as having type " + declared->repr_str() +
                                  " but is actually of type " + result->type()->repr_str());
@@ -128,9 +130,12 @@ void Emitter::emit_statement(const Tree& statement) {
       return emit_assignment(statement);
     case Syntax::kAugmentedAssignment:
       return emit_augmented_assignment(statement);
-    case Syntax::kExpression:
-      emit_sugared(statement.part(0), 0);
+    case Syntax::kExpression: {
+      const SugaredValue value = emit_sugared(statement.part(0), 0);
+      const auto* open = value.is_value() ? value.value->type()->as<OpenType>() : nullptr;
+      if (open != nullptr) open->uses().is_statement = true;
       return;
+    }
     case Syntax::kPass:
     case Syntax::kGlobal:
       return;

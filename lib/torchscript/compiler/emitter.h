@@ -36,6 +36,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -74,6 +75,7 @@ class Emitter {
   Emitter(Program& program, const SyntaxFile& file, IrGraph& graph, Function& function);
 
   void emit_function(const Tree& definition, const TypePtr& self);
+  bool has_undeclared_call() const { return has_undeclared_call_; }
 
  private:
   using Expressions = std::span<const Tree* const>;
@@ -135,6 +137,7 @@ class Emitter {
   SugaredValue call_function(Function* function, const Call& arguments);
   IrValue* call_builtin(Symbol symbol, const Call& arguments);
   IrValue* call_builtin(Symbol symbol, const std::vector<IrValue*>& arguments, const SourceRange& range);
+  IrValue* call_undeclared(UndeclaredOperator& called, const Call& arguments);
   IrValue* emit_inlined(const Function& function, const Match& match, const SourceRange& range);
   SugaredValue call_cast(const SugaredValue& cast, Call arguments);
   void require_arguments(const Tree& call, std::size_t count, const char* name) const;
@@ -190,6 +193,12 @@ class Emitter {
   Environment environment_;
   std::size_t made_names_ = 0;
   bool is_archive_code_;  // whether operators may have old versions (upgraders.h)
+  bool has_undeclared_call_ = false;
 };
+
+// Compiles a function as LibTorch's compiler does without optimisations.  `self` is the class of a method,
+// null for functions.  Throws Error(kInput) with the position in the code.
+std::unique_ptr<IrGraph> compile_function(Program& program, const SyntaxFile& file, const Tree& definition,
+                                          Function& function, const TypePtr& self);
 
 }  // namespace fxtrace::torchscript

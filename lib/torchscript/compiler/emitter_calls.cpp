@@ -108,7 +108,7 @@ SugaredValue Emitter::call_cast(const SugaredValue& cast, Call arguments) {
   if (arguments.arguments.size() == 1 && arguments.keywords.empty()) {
     IrValue* value = arguments.arguments[0].value;
     const Type& type = *value->type();
-    if (is_subtype(type, *cast.type)) return sugared(value);
+    if (!type.is_open() && is_subtype(type, *cast.type)) return sugared(value);
     const bool has_length = type.kind() == TypeKind::kList || type.kind() == TypeKind::kAnyList ||
                             type.kind() == TypeKind::kString || type.kind() == TypeKind::kDict;
     if (cast.type->kind() == TypeKind::kBool && has_length) {
@@ -134,6 +134,8 @@ SugaredValue Emitter::call_method(IrValue* self, const std::string& method, Call
           function = known->as<ClassType>()->find_method(method);
       }
     }
+    if (function == nullptr && type->is_torchbind() && program_.undeclared != nullptr)
+      return sugared(call_undeclared((*program_.undeclared)[type->name() + "." + method], arguments));
     if (function == nullptr)
       throw SourceError(arguments.range,
                         "Class '" + type->repr_str() + "' does not define a method '" + method + "'");
@@ -176,8 +178,13 @@ IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
     overloads = program_.operators().overloads(symbol);
   }
   const std::vector<Function*>& written = program_.builtin_functions(symbol);
-  if (overloads.empty() && written.empty())
+  if (overloads.empty() && written.empty()) {
+    if (program_.undeclared != nullptr) {
+      const auto known = program_.undeclared->find(std::string(to_text(symbol)));
+      if (known != program_.undeclared->end()) return call_undeclared(known->second, arguments);
+    }
     throw SourceError(arguments.range, "Unknown builtin op: " + std::string(to_text(symbol)) + ".");
+  }
   std::vector<const FunctionSchema*> old;
   std::vector<Function*> functions;  // functions that may be inlined, tried after the overloads
   if (is_archive_code_ && program_.operator_version() < kCurrentOperatorVersion) {
@@ -197,6 +204,8 @@ IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
   std::vector<const FunctionSchema*> schemas = overloads;
   schemas.insert(schemas.end(), old.begin(), old.end());
   for (Function* function : written) {
+    // Code that is saved calls what these call; an open type would fit them, too.
+    if (has_undeclared_call_ && !overloads.empty()) break;
     functions.push_back(function);
     schemas.push_back(&function->schema());
   }
@@ -207,6 +216,12 @@ IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
   IrNode* node = matcher_.emit(chosen, match, arguments.range);
   if (chosen.has_variadic_results && node->outputs().empty()) return node->add_output();
   return node->outputs().size() == 1 ? node->output() : matcher_.tuple(node->outputs());
+}
+
+IrValue* Emitter::call_undeclared(UndeclaredOperator& called, const Call& arguments) {
+  called.add_call(arguments, function_);
+  has_undeclared_call_ = true;
+  return create(Symbol::kPrimUninitialized, {}, 1, arguments.range)->output()->set_type(called.result);
 }
 
 IrValue* Emitter::emit_inlined(const Function& function, const Match& match, const SourceRange& range) {
@@ -232,7 +247,7 @@ SugaredValue Emitter::emit_special(SpecialForm form, const Tree& expression, con
     case SpecialForm::kAnnotate: {
       require_arguments(expression, 2, "annotate");
       const TypePtr type = types_.parse(*arguments[0]);
-      IrValue* value = matcher_.convert(type, emit(*arguments[1], type), true, range);
+      IrValue* value = matcher_.convert(type, emit(*arguments[1], type), range);
       std::string why_not;
       if (!is_subtype(*value->type(), *type, &why_not))
         throw SourceError(range, "expected an expression of type " + type->repr_str() + " but found " +
@@ -247,6 +262,7 @@ SugaredValue Emitter::emit_special(SpecialForm form, const Tree& expression, con
       require_arguments(expression, 2, "unchecked_cast");
       const TypePtr type = types_.parse(*arguments[0]);
       IrValue* value = emit(*arguments[1]);
+      expect(*value, type);
       // A refinement may have cast it to this type already.
       if (!value->node()->is(Symbol::kPrimUncheckedCast) || !(*value->type() == *type))
         value = unchecked_cast(value, type);

@@ -46,7 +46,8 @@ Condition Emitter::emit_condition(const Tree& expression) {
 }
 
 IrValue* Emitter::emit_to_bool(IrValue* value, const SourceRange& range) {
-  if (value->type()->kind() == TypeKind::kBool) return value;
+  expect(*value, bool_type());
+  if (*value->type() == *bool_type()) return value;
   IrValue* result = nullptr;
   try {
     result = as_value(call(sugared_magic("__bool__", sugared_cast(bool_type(), Symbol::kAtenBool)),
@@ -68,7 +69,8 @@ enum class NoneStatus : std::uint8_t { kAlways, kMaybe, kNever };
 NoneStatus none_status(const IrValue& value) {
   if (value.node()->must_be_none()) return NoneStatus::kAlways;
   const Type& type = *value.type();
-  if (type.kind() == TypeKind::kOptional || (type.kind() == TypeKind::kUnion && can_hold(type, *none_type())))
+  if (type.kind() == TypeKind::kOptional || type.kind() == TypeKind::kOpen ||
+      (type.kind() == TypeKind::kUnion && can_hold(type, *none_type())))
     return NoneStatus::kMaybe;
   return NoneStatus::kNever;
 }
@@ -241,6 +243,8 @@ void Emitter::emit_branches(const SourceRange& range, const Condition& condition
       break;
     }
     const TypePtr type = unify(one->type(), other->type(), outer, true);
+    expect(*one, type);
+    expect(*other, type);
     if (type->kind() == TypeKind::kUnion && one->type()->kind() != TypeKind::kUnion &&
         other->type()->kind() != TypeKind::kUnion && is_outer &&
         (outer == nullptr || !is_subtype(*type, *outer)))

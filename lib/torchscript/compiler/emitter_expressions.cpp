@@ -279,6 +279,7 @@ IrValue* Emitter::emit_list(const Tree& expression, const TypePtr& hint) {
     element = unify_all(types, true);
   }
   for (const IrValue* value : values) {
+    expect(*value, element);
     std::string why_not;
     if (!is_subtype(*value->type(), *element, &why_not))
       fail(expression, "Lists must contain only a single type, expected: " + element->repr_str() +

@@ -52,6 +52,7 @@ const char* kind_text(const SugaredValue& value) {
 IrValue* Emitter::as_value(const SugaredValue& value, const SourceRange& range) {
   switch (value.kind) {
     case SugaredValue::Kind::kValue:
+      use(*value.value);
       return value.value;
     case SugaredValue::Kind::kNothing:
       return constant(Constant(), range);
@@ -68,6 +69,12 @@ IrValue* Emitter::as_value(const SugaredValue& value, const SourceRange& range) 
 std::vector<IrValue*> Emitter::as_tuple(const SugaredValue& value, const SourceRange& range,
                                         std::optional<std::size_t> count) {
   IrValue* tuple = as_value(value, range);
+  if (const auto* open = tuple->type()->as<OpenType>(); open != nullptr && count) {
+    IrNode* node = create(Symbol::kPrimTupleUnpack, {tuple}, 0, {});
+    const std::vector<TypePtr>& items = open->take_apart(*count);
+    for (std::size_t i = 0; i < *count; ++i) node->add_output(items[i]);
+    return node->outputs();
+  }
   if (tuple->type()->kind() == TypeKind::kTuple) return matcher_.unpack(tuple);
   const auto* list = tuple->type()->as<ListType>();
   if (list == nullptr) throw SourceError(range, tuple->type()->repr_str() + " cannot be used as a tuple");
@@ -201,6 +208,7 @@ std::optional<std::int64_t> cast_method(std::string_view name) {
 
 SugaredValue Emitter::attribute_of_value(IrValue* value, std::string_view name, const SourceRange& range) {
   const Type& type = *value->type();
+  use(*value);
   const auto method = [&]() -> SugaredValue {
     return {.kind = SugaredValue::Kind::kMethod, .value = value, .text = std::string(name)};
   };
@@ -243,6 +251,7 @@ SugaredValue Emitter::attribute_of_value(IrValue* value, std::string_view name, 
     if (class_type->is_torchbind()) {
       if (program_.on_unknown) program_.on_unknown(class_type->name() + "." + std::string(name));
       if (class_type->find_method(name) != nullptr) return attribute_of_value(value, name, range);
+      if (program_.undeclared != nullptr) return method();
     }
   } else if (const auto* interface = type.as<InterfaceType>()) {
     if (interface->find_method(name) != nullptr) return method();
@@ -291,6 +300,7 @@ void Emitter::set_attribute(const SugaredValue& object, std::string_view name, I
   if (wanted == nullptr)
     throw SourceError(range, "Tried to set nonexistent attribute: " + std::string(name) +
                                  ". Did you forget to initialize it in __init__()?");
+  expect(*value, wanted->type);
   if (!is_subtype(*value->type(), *wanted->type))
     throw SourceError(range, "Wrong type for attribute assignment. Expected " + wanted->type->repr_str() +
                                  " but got " + value->type()->repr_str());

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "support/text/identifier.h"
+#include "torchscript/compiler/undeclared_calls.h"
 
 namespace fxtrace::torchscript {
 
@@ -72,7 +73,7 @@ void Environment::set(const SourceRange& range, std::string_view name, SugaredVa
                         "Cannot re-assign '" + std::string(name) +
                             "' because it is not a first-class value. Only reassignments to first-class "
                             "values are allowed");
-    value.value = matcher_.convert(outer.type, value.value, true, range);
+    value.value = matcher_.convert(outer.type, value.value, range);
     std::string why_not;
     if (!is_subtype(*value.value->type(), *outer.type, &why_not))
       throw SourceError(range, "Variable '" + std::string(name) + "' previously had type " +
@@ -83,6 +84,7 @@ void Environment::set(const SourceRange& range, std::string_view name, SugaredVa
     current_->variables[name] = {nullptr, std::move(value)};
     return;
   }
+  if (declared != nullptr) expect(*value.value, declared);
   if (declared != nullptr && !is_subtype(*value.value->type(), *declared))
     throw SourceError(range, "Variable '" + std::string(name) + "' is annotated with type " +
                                  declared->repr_str() + " but is being assigned to a value of type " +

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "torchscript/compiler/undeclared_calls.h"
 
 namespace fxtrace::torchscript {
 
@@ -156,12 +157,17 @@ bool is_number_for_list(const Type& type, const FunctionArgument& argument) {
 
 }  // namespace
 
-IrValue* SchemaMatcher::convert(const TypePtr& type, IrValue* value, bool allow_conversions,
-                                const SourceRange& range) {
+IrValue* SchemaMatcher::convert(const TypePtr& type, IrValue* value, const SourceRange& range) {
+  expect(*value, type);
+  return try_convert(type, value, true, range);
+}
+
+IrValue* SchemaMatcher::try_convert(const TypePtr& type, IrValue* value, bool allow_conversions,
+                                    const SourceRange& range) {
   if (const auto* optional = type->as<OptionalType>()) {
     const TypeKind kind = value->type()->kind();
     if (kind != TypeKind::kOptional && kind != TypeKind::kNone)
-      return convert(optional->element(), value, allow_conversions, range);
+      return try_convert(optional->element(), value, allow_conversions, range);
   }
   if (value->type()->kind() == TypeKind::kTuple) {
     const TypePtr& list_wanted = without_optional(type);
@@ -172,7 +178,7 @@ IrValue* SchemaMatcher::convert(const TypePtr& type, IrValue* value, bool allow_
                wanted->items().size() == value->type()->contained_types().size()) {
       std::vector<IrValue*> items = unpack(value);
       for (std::size_t i = 0; i < items.size(); ++i)
-        items[i] = convert(wanted->items()[i], items[i], allow_conversions, range);
+        items[i] = try_convert(wanted->items()[i], items[i], allow_conversions, range);
       value = tuple(items);
     }
   }
@@ -239,7 +245,7 @@ IrValue* SchemaMatcher::try_argument(const FunctionArgument& argument, IrValue* 
                  " could not be inferred from actual type " + value->type()->repr_str();
     return nullptr;
   }
-  value = convert(type, value, allow_conversions, range);
+  value = try_convert(type, value, allow_conversions, range);
   if (is_subtype(*value->type(), *type)) return value;
   if (why_not != nullptr) {
     *why_not = "Expected a value of type '" + argument.type->repr_str() + "' for argument '" + argument.name +
@@ -309,8 +315,10 @@ std::optional<Match> SchemaMatcher::try_match(const FunctionSchema& schema, cons
         return fail("Argument " + argument.name + " not provided.");
       }
     }
+    IrValue* given = value;
     value = try_argument(argument, value, call.range, allow_conversions, bindings, why_not);
     if (value == nullptr) return std::nullopt;
+    if (given->type()->is_open()) match.expected.emplace_back(given, substitute(argument.type, bindings));
     match.inputs.push_back(value);
   }
   if (!self_is_used) return fail("Provided self argument not used in schema.");
@@ -334,18 +342,44 @@ std::optional<Match> SchemaMatcher::try_match(const FunctionSchema& schema, cons
   return match;
 }
 
+namespace {
+
+// Returns the first match with what all agree on, for a call with arguments of open types.
+Match agreed(std::vector<Match> matches) {
+  Match& first = matches[0];
+  for (const auto& [value, type] : first.expected) {
+    const auto agrees = [&](const Match& match) {
+      return std::ranges::all_of(
+          match.expected, [&](const auto& other) { return other.first != value || *other.second == *type; });
+    };
+    if (matches.size() == 1 || std::ranges::all_of(matches, agrees)) expect(*value, type);
+  }
+  for (const Match& match : matches) {
+    if (match.results.size() != first.results.size()) first.results = {open_type()};
+    for (std::size_t i = 0; i < std::min(match.results.size(), first.results.size()); ++i) {
+      if (!(*match.results[i] == *first.results[i])) first.results[i] = open_type();
+    }
+  }
+  return std::move(first);
+}
+
+}  // namespace
+
 Match SchemaMatcher::match(const std::vector<const FunctionSchema*>& schemas, const Call& call) {
   Keywords keywords;
   for (std::size_t k = 0; k < call.keywords.size(); ++k) keywords.try_emplace(call.keywords[k].name, k);
   // A single overload is tried once, so that fewer unused nodes are inserted into the graph.
   for (const bool allow_conversions : {false, true}) {
     if (schemas.size() == 1 && !allow_conversions) continue;
+    std::vector<Match> open;
     for (std::size_t i = 0; i < schemas.size(); ++i) {
       auto found = try_match(*schemas[i], call, keywords, allow_conversions, nullptr);
       if (!found) continue;
       found->schema = i;
-      return std::move(*found);
+      if (found->expected.empty()) return std::move(*found);
+      open.push_back(std::move(*found));
     }
+    if (!open.empty()) return agreed(std::move(open));
   }
   constexpr std::size_t kMaxListed = 8;
   std::string text = "Arguments for call are not valid.";

@@ -18,7 +18,9 @@
 // 6. Type variables (t, tVal) are bound from the first parameter to the last, and replaced in the results.
 // 7. A failed attempt may leave nodes without uses in the graph; cleanup.cpp removes them.
 // 8. Match::inputs has one value for each parameter in order, then the variadic ones.
-// 9. When no overload fits, they are tried once more to gather the reasons, for at most 8 of them.
+// 9. Open types (undeclared_calls.h) fit everything.  With such an argument, all overloads of a round are
+//    tried.  What those that fit agree on is expected of the argument, and known of the result.
+// 10. When no overload fits, they are tried once more to gather the reasons, for at most 8 of them.
 //
 // Example: torch.select(x, 0, d) with Tensors x and d.  The overloads are select.int(Tensor self, int dim,
 // int index) and select.t(t[] list, int idx).  Round 1: select.int takes x and 0, but d is not an int;
@@ -82,6 +84,8 @@ struct Match {
   std::size_t schema = 0;  // index of the overload
   std::vector<IrValue*> inputs;
   std::vector<TypePtr> results;
+  // Arguments of open types, and the types of their parameters.
+  std::vector<std::pair<IrValue*, TypePtr>> expected;
 };
 
 class SchemaMatcher {
@@ -92,8 +96,9 @@ class SchemaMatcher {
   // reasons when no overload fits.
   Match match(const std::vector<const FunctionSchema*>& schemas, const Call& call);
 
-  // Converts the value to `type` when an implicit conversion exists; returns it unchanged otherwise.
-  IrValue* convert(const TypePtr& type, IrValue* value, bool allow_conversions, const SourceRange& range);
+  // Converts the value to `type`, which the code expects, when an implicit conversion exists; returns it
+  // unchanged otherwise.
+  IrValue* convert(const TypePtr& type, IrValue* value, const SourceRange& range);
 
   // Emits a call of a registered operator, for conversions and operations of the language.
   IrValue* call(Symbol name, const std::vector<IrValue*>& arguments, const SourceRange& range);
@@ -106,6 +111,7 @@ class SchemaMatcher {
   using Keywords = std::unordered_map<std::string_view, std::size_t>;  // first index of each name
   std::optional<Match> try_match(const FunctionSchema& schema, const Call& call, const Keywords& keywords,
                                  bool allow_conversions, std::string* why_not);
+  IrValue* try_convert(const TypePtr& type, IrValue* value, bool allow_conversions, const SourceRange& range);
   IrValue* try_argument(const FunctionArgument& argument, IrValue* value, const SourceRange& range,
                         bool allow_conversions, TypeBindings& bindings, std::string* why_not);
   IrValue* default_value(const FunctionArgument& argument);

@@ -13,7 +13,7 @@
 #include "support/text/words.h"
 #include "torchscript/compiler/bound_methods.h"
 #include "torchscript/compiler/builtin_functions.h"
-#include "torchscript/compiler/compiler.h"
+#include "torchscript/compiler/emitter.h"
 #include "torchscript/compiler/upgraders.h"
 #include "torchscript/ir/ir.h"
 

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "torchscript/compiler/undeclared_calls.h"
 #include "torchscript/ir/function.h"
 #include "torchscript/language/parser.h"
 #include "torchscript/language/type_parser.h"
@@ -63,6 +64,9 @@ class Program {
   // Called for an unknown operator, or an unknown method of a class of torch.classes
   // ("__torch__.torch.classes.ns.Name.method"), before an error is reported; it may declare it.
   std::function<void(const std::string& name)> on_unknown;
+  // What calls tell of these operators, and of methods that are unknown then; null when such calls are
+  // errors.
+  UndeclaredCalls* undeclared = nullptr;
   // Declares a method by its schema: "unpack(__torch__.torch.classes.ns.Name self) -> Tensor".  Throws
   // Error(kInput).
   void declare_method(const std::string& class_name, std::string_view schema);

@@ -71,7 +71,7 @@ bool is_sub_interface(const InterfaceType& type, const InterfaceType& wanted, st
 }  // namespace
 
 bool operator==(const Type& a, const Type& b) {
-  if (&a == &b) return true;
+  if (&a == &b || a.kind() == TypeKind::kOpen || b.kind() == TypeKind::kOpen) return true;
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
     case TypeKind::kClass:
@@ -243,6 +243,8 @@ bool is_subtype(const Type& type, const Type& wanted, std::string* why_not) {
       if (other != nullptr) return is_sub_interface(*type.as<InterfaceType>(), *other, why_not);
       return is_subtype_of_any_kind(type, wanted, why_not);
     }
+    case TypeKind::kOpen:
+      return true;
     default:
       return is_subtype_of_any_kind(type, wanted, why_not);
   }
@@ -318,6 +320,7 @@ TypePtr without_none(const TypePtr& type) {
 namespace {
 
 TypePtr unify_without_union(const TypePtr& a, const TypePtr& b, const TypePtr& hint, bool default_to_union) {
+  if (b->kind() == TypeKind::kOpen) return a;
   if (is_subtype(*a, *b)) return b;
   if (is_subtype(*b, *a)) return a;
   if (hint != nullptr && is_subtype(*a, *hint) && is_subtype(*b, *hint)) return hint;
@@ -389,6 +392,10 @@ std::optional<std::string> match_variables(const TypePtr& formal, const TypePtr&
     }
     return std::nullopt;
   };
+  if (actual->kind() == TypeKind::kOpen && formal->kind() != TypeKind::kVar) {
+    for (const TypePtr& part : formal->contained_types()) match_variables(part, actual, bindings);
+    return std::nullopt;
+  }
   const bool same_kind = formal->kind() == actual->kind();
   switch (formal->kind()) {
     case TypeKind::kVar: {

@@ -10,7 +10,8 @@
 
 namespace fxtrace::torchscript {
 
-// Structural equality, as in LibTorch; classes, NamedTuples and the like are compared by name.
+// Structural equality, as in LibTorch; classes, NamedTuples and the like are compared by name.  An open type
+// equals every type, and is a subtype of every type.
 bool operator==(const Type& a, const Type& b);
 
 // Returns whether `type` is a subtype of `wanted`.  `why_not` receives the reason, when LibTorch has one.

@@ -19,10 +19,12 @@ constexpr std::size_t kMaxSize = 10'000;  // contained types, and one for 32 cha
 Type::Type(TypeKind kind, std::vector<TypePtr> contained, std::string name)
     : kind_(kind), contained_(std::move(contained)), name_(std::move(name)) {
   has_free_variables_ = kind == TypeKind::kVar;
+  is_open_ = kind == TypeKind::kOpen;
   std::size_t depth = 0;
   std::size_t size = 1 + name_.size() / 32;
   for (const TypePtr& part : contained_) {
     has_free_variables_ = has_free_variables_ || part->has_free_variables_;
+    is_open_ = is_open_ || part->is_open_;
     depth = std::max<std::size_t>(depth, part->depth_ + 1U);
     size += part->size_;
   }
@@ -236,6 +238,7 @@ TypePtr await_type(TypePtr element) {
 TypePtr rref_type(TypePtr element) {
   return std::make_shared<WrapperType>(TypeKind::kRRef, std::move(element));
 }
+TypePtr open_type() { return std::make_shared<OpenType>(); }
 TypePtr tuple_type(std::vector<TypePtr> items) { return std::make_shared<TupleType>(std::move(items)); }
 
 TupleType::TupleType(std::string name, std::vector<std::string> fields, std::vector<TypePtr> items,
@@ -244,6 +247,13 @@ TupleType::TupleType(std::string name, std::vector<std::string> fields, std::vec
       is_named_(true),
       fields_(std::move(fields)),
       defaults_(std::move(defaults)) {}
+
+const std::vector<TypePtr>& OpenType::take_apart(std::size_t count) const {
+  std::vector<TypePtr>& items = uses_.items;
+  uses_.agree = uses_.agree && (items.empty() || items.size() == count);
+  while (items.size() < count) items.push_back(open_type());
+  return items;
+}
 
 // --- classes ---
 

@@ -53,6 +53,7 @@ enum class TypeKind : std::uint8_t {
   kAnyTuple,
   kAnyClass,
   kUnion,
+  kOpen,  // not of LibTorch, see OpenType
 };
 
 class Type {
@@ -69,7 +70,8 @@ class Type {
   // else empty.
   const std::string& name() const { return name_; }
   bool has_free_variables() const { return has_free_variables_; }
-  bool is_module() const;  // a module class or module interface
+  bool is_open() const { return is_open_; }  // it is an OpenType, or a part of it is
+  bool is_module() const;                    // a module class or module interface
 
   // Returns the type as T (ListType, ClassType, ...); null when it is of another kind.  An optional is not a
   // UnionType.
@@ -89,6 +91,7 @@ class Type {
  private:
   TypeKind kind_;
   bool has_free_variables_ = false;
+  bool is_open_ = false;
   std::uint16_t depth_ = 0;
   std::uint32_t size_ = 1;
   std::vector<TypePtr> contained_;
@@ -119,6 +122,7 @@ TypePtr future_type(TypePtr element);
 TypePtr await_type(TypePtr element);
 TypePtr rref_type(TypePtr element);
 TypePtr tuple_type(std::vector<TypePtr> items);
+TypePtr open_type();  // a new one
 
 class ListType final : public Type {
  public:
@@ -275,6 +279,28 @@ class FunctionType final : public Type {
 
  private:
   Function* function_;
+};
+
+// The type of what an undeclared operator gives.  It stands for any type, and notes what the code around
+// expects of its values (expect() of compiler/undeclared_calls.h).
+class OpenType final : public Type {
+ public:
+  static bool is_kind(TypeKind kind) { return kind == TypeKind::kOpen; }
+  OpenType() : Type(TypeKind::kOpen, {}, "?") {}
+
+  struct Uses {
+    bool has_any = false;
+    bool is_statement = false;   // a call is a statement of its own
+    bool agree = true;           // false once two uses contradict each other
+    TypePtr expected;            // null while no use tells the type
+    std::vector<TypePtr> items;  // open types, of values that are taken apart
+  };
+  Uses& uses() const { return uses_; }
+  // Notes that values are taken apart as tuples, and returns the types of their items.
+  const std::vector<TypePtr>& take_apart(std::size_t count) const;
+
+ private:
+  mutable Uses uses_;
 };
 
 // Returns a qualified name without the part that distinguishes classes of one name: "nets.Net" for

@@ -1,6 +1,6 @@
 // The compiler of TorchScript code: the graphs are those of torch 2.13, except for the numbers of values and
 // the places of constants.
-#include "torchscript/compiler/compiler.h"
+#include "torchscript/compiler/script_program.h"
 
 #include <cmath>
 #include <complex>
@@ -13,7 +13,6 @@
 #include "support/error.h"
 #include "tests/forms/ir_check.h"
 #include "tests/forms/ir_text.h"
-#include "torchscript/compiler/script_program.h"
 #include "torchscript/language/type_relations.h"
 
 namespace fxtrace::torchscript {
@@ -394,6 +393,62 @@ TEST_CASE("script compiler: time goes with the size of classes, enums and calls"
   const TypePtr type = program->find_type("__torch__.M");
   CHECK(type->as<ClassType>()->get_method("forward")->graph().outputs().size() == 1);
   CHECK(program->find_function("__torch__.h")->graph().outputs().size() == 1);
+}
+
+namespace {
+
+// Returns what the code of f(x: Tensor) tells of the operators ns::a and ns::b.
+std::string schemas_of(const std::string& statements) {
+  const auto program = program_of("def f(x: Tensor) -> Tensor:\n  " + statements + R"(
+def g(x: Tensor, n: int, l: List[float]) -> Tensor:
+  return x
+)");
+  UndeclaredCalls calls;
+  calls["ns::a"], calls["ns::b"];
+  program->undeclared = &calls;
+  CHECK_THROWS_AS(program->find_function("__torch__.f")->graph(), UndeclaredCall);
+  std::string text;
+  for (const auto& [name, found] : calls) {
+    if (found.callers.empty()) continue;
+    const auto [schema, is_complete] = infer_schema(name, found);
+    text += (text.empty() ? "" : "; ") + schema.substr(4) + (is_complete ? "" : " (incomplete)");
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("script compiler: calls tell the types of an undeclared operator") {
+  const auto [code, schemas] = GENERATE(table<std::string, std::string>(
+      {{"return ops.ns.a(x, 1, [2.0], None, flag=True)",
+        "a(Tensor arg0, int arg1, float[] arg2, Any arg3, *, bool flag) -> Tensor"},
+       {"_0 = ops.ns.a(x)\n  return x", "a(Tensor arg0) -> Any"},
+       {"ops.ns.a(x)\n  return x", "a(Tensor arg0) -> ()"},
+       {"ops.ns.a(x)\n  return ops.ns.a(x)", "a(Tensor arg0) -> () (incomplete)"},
+       {"a, b, = ops.ns.a(x)\n  return torch.relu(b)", "a(Tensor arg0) -> (Any, Tensor)"},
+       {"_0 : Tuple[Tensor, int] = ops.ns.a(x)\n  return x", "a(Tensor arg0) -> (Tensor, int)"},
+       {"_0 = annotate(Optional[Tensor], ops.ns.a(x))\n  return x", "a(Tensor arg0) -> ? (incomplete)"},
+       // Parameters of functions and operators; of an operator if all overloads agree.
+       {"return __torch__.g(x, ops.ns.a(x), ops.ns.b(x))",
+        "a(Tensor arg0) -> int; b(Tensor arg0) -> float[]"},
+       {"return torch.view(torch.cat([ops.ns.a(x), x]), ops.ns.b(x))",
+        "a(Tensor arg0) -> Tensor; b(Tensor arg0) -> int[]"},
+       {"return torch.mul(x, ops.ns.a(x))", "a(Tensor arg0) -> ? (incomplete)"},
+       {"return torch.mul(ops.ns.a(x), x)", "a(Tensor arg0) -> Tensor"},
+       // Calls are joined; what one gives another takes.
+       {"_0 = ops.ns.a(x, 1)\n  return ops.ns.a(_0, None)", "a(Tensor arg0, int? arg1) -> Tensor"},
+       {"_0 = ops.ns.a(x, 1)\n  return ops.ns.a(x, 1.5)", "a(Tensor arg0, Any arg1) -> Tensor"},
+       {"_0 = ops.ns.a(x, 1)\n  return ops.ns.a(x)", "a(Tensor arg0, int arg1) -> Tensor (incomplete)"},
+       {"return ops.ns.b(ops.ns.a(x))", "a(Tensor arg0) -> ? (incomplete); b(Any arg0) -> Tensor"},
+       // Control flow.
+       {"if ops.ns.a(x):\n    y = x\n  else:\n    y = ops.ns.b(x)\n  return y",
+        "a(Tensor arg0) -> bool; b(Tensor arg0) -> Tensor"},
+       {"y = x\n  for i in range(3):\n    y = ops.ns.a(y, i)\n  return y",
+        "a(Tensor arg0, int arg1) -> Tensor"},
+       // After what cannot be compiled nothing is seen.
+       {"_0 = ops.ns.a(x)\n  _1 = _0[0]\n  return ops.ns.b(x)", "a(Tensor arg0) -> ? (incomplete)"}}));
+  CAPTURE(code);
+  CHECK(schemas_of(code) == schemas);
 }
 
 }  // namespace fxtrace::torchscript
