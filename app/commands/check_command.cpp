@@ -25,6 +25,7 @@
 #include "app/options/answer.h"
 #include "app/options/cost_arguments.h"
 #include "app/options/model.h"
+#include "app/options/operator_sets.h"
 #include "app/options/option_checks.h"
 #include "app/options/trace_options.h"
 #include "app/output/files.h"
@@ -33,6 +34,7 @@
 #include "app/process/isolation.h"
 #include "exported/program/tensor_sizes.h"
 #include "exported/verifier/program_verifier.h"
+#include "partition/partition.h"
 #include "rules/baseline.h"
 #include "rules/check.h"
 #include "rules/report_reader.h"
@@ -62,7 +64,7 @@ struct CheckArguments : ModelArguments {
   CostArguments costs;
   std::vector<std::string> models;
   std::vector<Rule> rules;  // from the command line, in the order of parsing
-  std::vector<std::string> rule_files, ops_files;
+  std::vector<std::string> rule_files, ops_files, backends;
   std::string baseline, written_baseline;
   bool program = false, security = false, programs_only = false;
   AnswerArguments answer{kCheckFormats};
@@ -77,6 +79,14 @@ bool is_about_the_file(const Rule& rule) { return is_about_safety(rule) || is_ab
 bool holds_no_program(FileKind kind) {
   return kind == FileKind::kTorchSave || kind == FileKind::kPickle || kind == FileKind::kSafetensors ||
          kind == FileKind::kPointer;
+}
+
+// Returns the set of a rule of kBackend.  Throws Error(kUsage).
+OperatorSet set_of(const Rule& rule) {
+  if (!rule.set_text.empty()) return read_operator_set(rule.set_text, rule.set);
+  if (const ShippedSet* shipped = find_shipped_set(rule.set))
+    return read_operator_set(shipped->text, rule.set);
+  throw no_such_set(rule.set);
 }
 
 struct Rules {
@@ -97,8 +107,16 @@ Rules resolve_rules(const CheckArguments& arguments, Console& console) {
   }
   for (const std::string& file : arguments.ops_files)
     add_rule(result.rules, ops_rule(read_file(file), std::filesystem::path(file).filename().string()));
+  for (const std::string& set : arguments.backends) {
+    const bool is_shipped = find_shipped_set(set) != nullptr;
+    add_rule(result.rules, backend_rule(is_shipped ? set : std::filesystem::path(set).filename().string(),
+                                        is_shipped ? "" : read_set_file(set, console)));
+  }
   for (const std::string& file : arguments.rule_files)
     read_rules(read_file(file), file, read_file, result.rules);
+  for (const Rule& rule : result.rules) {  // a wrong set is told before any work
+    if (rule.kind == RuleKind::kBackend) static_cast<void>(set_of(rule));
+  }
   result.are_default = result.rules.empty() && !arguments.security && !arguments.program;
   if (result.are_default) result.rules.push_back(no_failed_rule());
   if (arguments.program) {
@@ -183,6 +201,29 @@ void read_model(const CheckArguments& arguments, const Config& given, const File
   }
 }
 
+// Finds what backends do not take, for the rules about them, in the operators of the functional graph.
+void ask_backends(const std::vector<Rule>& rules, const Config& given, const FileInfo& info,
+                  const InputFile& input, CheckedModel& model, Isolated& isolated, Console& console) {
+  if (std::ranges::find(rules, RuleKind::kBackend, &Rule::kind) == rules.end()) return;
+  GraphCollection collection;
+  if (info.kind == FileKind::kText) {
+    collection = *model.collection;
+  } else {
+    Config config = given;
+    enter_everything(config.options);
+    config.options.beyond_ranges = true;
+    collection = trace_file(input, info, config, {.costs = false}, isolated, console).collection;
+  }
+  static_cast<void>(fxtrace::run_passes({"functional"}, collection));
+  for (const Rule& rule : rules) {
+    if (rule.kind != RuleKind::kBackend) continue;
+    PartitionRequest request;
+    request.sets.push_back(set_of(rule));
+    for (BackendFinding& finding : findings_of(partition(collection, std::move(request)), rule.name))
+      model.left.push_back(std::move(finding));
+  }
+}
+
 // Writes the report as JSON for check_one(), which runs in the parent; the formats of the user are written
 // there.
 int check_model(const CheckArguments& arguments, Rules rules, const Config& given, const InputFile& input,
@@ -216,6 +257,7 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   if (has_security) model.findings = findings_of(input, info, shards);
   if (has_others || (has_security && is_traceable(info.kind))) {
     read_model(arguments, given, info, input, has_others, model, isolated, console);
+    ask_backends(rules.rules, given, info, input, model, isolated, console);
   }
   const CheckReport& report = isolated.keep_alive(fxtrace::check(std::move(rules.rules), model));
   output.write([&](std::ostream& out) { write_check_report(report, out); });
@@ -528,6 +570,10 @@ Command make_check_command(CLI::App& app) {
   add_value(app, group, "--ops", arguments->ops_files, "FILE",
             "no other operators than those in FILE, which has one operator or glob a line and comments "
             "behind #. Repeatable")
+      ->allow_extra_args(false);
+  add_value(app, group, "--backend", arguments->backends, "SET|FILE",
+            "a backend takes every operator: a set of `fxtrace partition --list`, or a file as for --ops of "
+            "fxtrace partition. Repeatable")
       ->allow_extra_args(false);
   add_rule_option("--require", "RULE",
                   "'X followed-by Y', 'X preceded-by Y', 'X within Y', each also with 'no' in front, 'no "

@@ -16,6 +16,7 @@
 #include "app/options/answer.h"
 #include "app/options/cost_arguments.h"
 #include "app/options/model.h"
+#include "app/options/operator_sets.h"
 #include "app/options/option_checks.h"
 #include "app/options/passes.h"
 #include "app/options/refusals.h"
@@ -31,7 +32,6 @@
 #include "support/text/amount.h"
 #include "support/text/columns.h"
 #include "support/text/identifier.h"
-#include "support/text/nearest.h"
 #include "support/text/shell_word.h"
 
 namespace fxtrace::cli {
@@ -41,7 +41,8 @@ constexpr AnswerRow<PartitionAnswer> kPartitionFormats[] = {
     {{".txt"}, write_partition_text},
     {{".json", "--json", "write JSON (schemas/partition.schema.json)"}, write_plain<write_partition_json>},
     {{".md"}, write_plain<write_partition_markdown>},
-    {{".csv"}, write_plain<write_partition_csv>}};
+    {{".csv"}, write_plain<write_partition_csv>},
+    {{".sarif"}, write_plain<write_partition_sarif>}};
 
 struct PartitionArguments : ModelArguments {
   CostArguments costs;
@@ -77,14 +78,7 @@ std::string list_of_sets() {
 // Reads a set that the program contains, or else a file.  Throws Error(kUsage).
 OperatorSet read_set(const std::string& name, Console& console) {
   if (const ShippedSet* shipped = find_shipped_set(name)) return read_operator_set(shipped->text, name);
-  std::error_code failed;
-  if (!std::filesystem::exists(name, failed) && name.find('/') == std::string::npos) {
-    std::vector<std::string> names;
-    for (const ShippedSet& shipped : shipped_sets()) names.emplace_back(shipped.name);
-    throw usage_error("--ops: there is no set and no file " + shell_quoted(name) + did_you_mean(name, names),
-                      {"--list names the sets"});
-  }
-  return read_operator_set(read_small_file(name, console), std::filesystem::path(name).filename().string());
+  return read_operator_set(read_set_file(name, console), std::filesystem::path(name).filename().string());
 }
 
 // A partition of a traced model, in the process that reads it.
@@ -100,6 +94,7 @@ Partitioned partition_model(const PartitionArguments& arguments, const Config& c
   run_passes(config.passes, traced.collection, console);
   arguments.costs.apply(config, traced.collection, console);
   PartitionAnswer result{with_input(input, [&] { return partition(traced.collection, std::move(request)); }),
+                         input.display(),
                          {}};
   result.gates = try_gates(gates, result.partition);
   return {traced, std::move(result)};

@@ -124,6 +124,7 @@ struct Verdict {
   std::uint64_t takers = 0;  // a bit for each set that takes it
   std::string reason;        // why none does
   bool is_free = false;      // computes sizes or asserts: anybody takes it
+  bool is_refused() const { return takers == 0; }
 };
 
 // The state that all graphs of a collection share.
@@ -202,7 +203,7 @@ class Partitioner {
   std::uint64_t takers_of_bodies(const ModuleGraph& graph, const Node& node, std::uint64_t takers,
                                  std::string& reason);
   void add(const ModuleGraph& graph, const std::string& name, bool is_root);
-  void add_left(const std::string& graph, const Node& node, const std::string& reason);
+  void add_left(const std::string& graph, const Node& node, const Verdict& verdict);
   std::int64_t bytes_of_attribute(const ModuleGraph& graph, const std::string& name) const;
   void count(const Node& node, bool is_taken);
   void count_body(const ModuleGraph& graph);
@@ -269,11 +270,10 @@ class GraphPartitioner {
     return parts;
   }
 
-  // Returns why the call is in no region; nothing when it is in one or in no part at all.
-  const std::string* find_reason(NodeId id) const {
-    const Position i = position_[id.index];
-    if (runs_.run[i] == Runs::kNone || runs_.owner[runs_.run[i]] != kNobody) return nullptr;
-    return &verdicts_[i].reason;
+  // Returns whether the call is in a rest; verdict() says why.
+  bool is_left(NodeId id) const {
+    const auto part = part_of(id);
+    return part && runs_.owner[*part] == kNobody;
   }
   const Verdict& verdict(NodeId id) const { return verdicts_[position_[id.index]]; }
   std::optional<std::size_t> part_of(NodeId id) const {
@@ -726,12 +726,12 @@ void Partitioner::count_body(const ModuleGraph& graph) {
   }
 }
 
-void Partitioner::add_left(const std::string& graph, const Node& node, const std::string& reason) {
+void Partitioner::add_left(const std::string& graph, const Node& node, const Verdict& verdict) {
   const std::string target =
       node.op == Opcode::kCallModule ? public_alias(node.scope->module_type.value_or("")) : *node.target;
-  const auto [known, is_new] = reasons_.try_emplace({target, reason}, result_.reasons.size());
+  const auto [known, is_new] = reasons_.try_emplace({target, verdict.reason}, result_.reasons.size());
   if (is_new) {
-    result_.reasons.push_back({target, reason, 0, {}, 0, {}});
+    result_.reasons.push_back({target, verdict.reason, verdict.is_refused(), 0, {}, 0, {}});
     reason_macs_.emplace_back();
   }
   ++result_.reasons[known->second].calls;
@@ -749,13 +749,13 @@ void Partitioner::add(const ModuleGraph& graph, const std::string& name, bool is
   for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
     const Node& node = graph.graph.node(id);
     if (!is_call(node) || one.verdict(id).is_free) continue;
-    const std::string* reason = one.find_reason(id);
-    if (reason != nullptr) add_left(name, node, *reason);
-    count(node, reason == nullptr);
+    const bool is_left = one.is_left(id);
+    if (is_left) add_left(name, node, one.verdict(id));
+    count(node, !is_left);
     for_each_of<Argument::GraphRef>(node, [&](const Argument::GraphRef& reference) {
       const ModuleGraph* body = graph.subgraphs.find_graph(reference.name);
-      if (body != nullptr && reason == nullptr) count_body(*body);
-      if (body != nullptr && reason != nullptr) bodies.emplace_back(body, name + ":" + reference.name);
+      if (body != nullptr && !is_left) count_body(*body);
+      if (body != nullptr && is_left) bodies.emplace_back(body, name + ":" + reference.name);
     });
   }
   for (const Part& part : parts) {
@@ -856,6 +856,17 @@ std::optional<double> Partition::macs_ratio() const {
   if (!all || !taken || *all == 0)
     return *macs == *taken_macs && *macs != SymInt(0) ? std::optional(1.0) : std::nullopt;
   return static_cast<double>(*taken) / static_cast<double>(*all);
+}
+
+std::vector<BackendFinding> findings_of(const Partition& partition, const std::string& rule) {
+  std::vector<BackendFinding> findings;
+  for (const LeftCall& call : partition.left) {
+    const LeftReason& reason = partition.reasons[call.reason];
+    if (reason.is_refused)
+      findings.push_back({rule, call.target + ": " + reason.text, call.target,
+                          OffencePlace{call.module, call.node, call.graph, {}}, call.source});
+  }
+  return findings;
 }
 
 Partition partition(const GraphCollection& collection, PartitionRequest request) {

@@ -26,6 +26,7 @@
 
 #include "graph/graph_collection.h"
 #include "partition/operator_set.h"
+#include "rules/check.h"
 
 namespace fxtrace {
 
@@ -70,6 +71,8 @@ struct LeftCall {
 // Why calls of one operator are left.
 struct LeftReason {
   std::string target, text;
+  // No set takes the calls; else they are in a region that is given up, or kept together with others.
+  bool is_refused = false;
   std::int64_t calls = 0;
   std::optional<SymInt> macs;
   // What would be taken as a whole if the reason were gone: the number of modules, and the outermost ones.
@@ -105,6 +108,9 @@ struct Partition {
   // Returns the part of the MACs that is taken; nothing when it depends on dimensions.
   std::optional<double> macs_ratio() const;
 };
+
+// Returns the calls that no set takes, as offences against a rule of that name.
+std::vector<BackendFinding> findings_of(const Partition& partition, const std::string& rule);
 
 // Partitions all graphs of the collection.  Costs count where nodes have them.  Throws Error(kUsage) for a
 // wrong pattern.

@@ -12,6 +12,7 @@
 #include "support/text/words.h"
 #include "symbolic/readable_size.h"
 #include "writers/check/check_words.h"
+#include "writers/check/check_writers.h"
 #include "writers/formats/csv_text.h"
 #include "writers/formats/json_parts.h"
 #include "writers/formats/markdown_text.h"
@@ -367,6 +368,17 @@ void write_partition_markdown(const PartitionAnswer& answer, std::ostream& out) 
   }
   left.left_out = partition.reasons.size() - left.rows.size();
   table(left);
+}
+
+void write_partition_sarif(const PartitionAnswer& answer, std::ostream& out) {
+  const Rule rule = backend_rule(joined(answer.partition.sets, &OperatorSet::name), "");
+  CheckedModel model;
+  model.model = answer.partition.model;
+  model.path = answer.path;
+  model.left = findings_of(answer.partition, rule.name);
+  CheckReports reports;
+  reports.models.push_back(check({rule}, model));
+  write_check_sarif(reports, out);
 }
 
 void write_partition_csv(const PartitionAnswer& answer, std::ostream& out) {

@@ -12,6 +12,7 @@ namespace fxtrace {
 
 struct PartitionAnswer {
   Partition partition;
+  std::string path;  // of the model's file, as it was given
   std::vector<GateResult> gates;
 };
 
@@ -20,6 +21,8 @@ void write_partition_text(const PartitionAnswer& answer, std::ostream& out, cons
 void write_partition_json(const PartitionAnswer& answer, std::ostream& out);
 // Writes GitHub's Markdown.
 void write_partition_markdown(const PartitionAnswer& answer, std::ostream& out);
+// Writes SARIF 2.1.0, as `fxtrace check` does for a rule that the sets take every operator.
+void write_partition_sarif(const PartitionAnswer& answer, std::ostream& out);
 // Writes CSV, one row a part and one a call that is left.
 void write_partition_csv(const PartitionAnswer& answer, std::ostream& out);
 

@@ -157,6 +157,9 @@ class Checker {
         case RuleKind::kOps:
           only(rule.operators);
           break;
+        case RuleKind::kBackend:
+          left(rule.name);
+          break;
         case RuleKind::kProgram:
           faulty(rule.program);
           break;
@@ -345,6 +348,12 @@ class Checker {
       if (fault.kind == kind)
         add(fault.message, fault.subject, {fault.module, fault.node, fault.graph, fault.record},
             fault.source);
+    }
+  }
+
+  void left(const std::string& rule) {
+    for (const BackendFinding& finding : model_.left) {
+      if (finding.rule == rule) add(finding.message, finding.subject, finding.place, finding.source);
     }
   }
 

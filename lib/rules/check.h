@@ -85,6 +85,14 @@ struct CheckReports {
   bool holds() const { return count(Severity::kError) == 0 && unread.empty(); }
 };
 
+// A call that a backend does not take.
+struct BackendFinding {
+  std::string rule;  // name of the rule
+  std::string message, subject;
+  OffencePlace place;
+  std::optional<SourceLocation> source;
+};
+
 struct CheckedModel {
   GraphCollection::Model model;
   std::string path;                             // as it was given
@@ -92,6 +100,7 @@ struct CheckedModel {
   ShapeEnv dimensions;                          // ranges from options and guards
   std::vector<SecurityFinding> findings;
   std::vector<ProgramFault> faults;
+  std::vector<BackendFinding> left;
   std::vector<std::string> declared;  // targets of the operators that options declare
 };
 

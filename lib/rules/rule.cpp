@@ -140,9 +140,9 @@ std::string_view trimmed(std::string_view line) {
 const char* to_string(Severity severity) { return severity == Severity::kError ? "error" : "warning"; }
 
 const char* to_string(RuleKind kind) {
-  constexpr std::array<const char*, 10> kNames = {"no_failed", "max_params", "max_macs", "max_activations",
+  constexpr std::array<const char*, 11> kNames = {"no_failed", "max_params", "max_macs", "max_activations",
                                                   "max_peak",  "deny",       "ops",      "require",
-                                                  "program",   "security"};
+                                                  "backend",   "program",    "security"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -219,6 +219,16 @@ Rule ops_rule(std::string_view text, const std::string& name) {
     }
   }
   if (rule.operators.empty()) throw usage_error("expected at least one operator").at(name);
+  return rule;
+}
+
+Rule backend_rule(const std::string& set, const std::string& set_text) {
+  Rule rule;
+  rule.kind = RuleKind::kBackend;
+  rule.name = "backend " + set;
+  rule.text = set + " takes every operator";
+  rule.set = set;
+  rule.set_text = set_text;
   return rule;
 }
 

@@ -26,6 +26,7 @@ enum class RuleKind : std::uint8_t {
   kDeny,            // as kRequire with "no"
   kOps,             // the only operators that are allowed
   kRequire,
+  kBackend,  // a backend takes every operator
   kProgram,
   kSecurity
 };
@@ -51,6 +52,9 @@ struct Rule {
   std::int64_t limit = 0;          // for the kMax kinds
   std::vector<Pattern> operators;  // for kOps
   std::optional<Requirement> requirement;
+  // For kBackend: the name of a set of operators, and its text (schemas/ops.schema.json), empty for one that
+  // comes with the program.
+  std::string set, set_text;
   SecurityKind security = SecurityKind::kPickle;
   ProgramFaultKind program = ProgramFaultKind::kForm;
 };
@@ -75,6 +79,8 @@ Rule require_rule(std::string_view text);  // throws Error(kUsage)
 // Makes a rule of kOps.  `text` has one pattern in each line; "#" begins a comment.  `name` names the text in
 // the rule and in errors.  Throws Error(kUsage) with the line, and if there is no pattern.
 Rule ops_rule(std::string_view text, const std::string& name);
+// Makes a rule of kBackend.
+Rule backend_rule(const std::string& set, const std::string& set_text);
 std::vector<Rule> program_rules();   // one for each ProgramFaultKind
 std::vector<Rule> security_rules();  // one for each SecurityKind; libraries are a warning
 

@@ -83,6 +83,11 @@ class RuleReader {
       });
     } else if (kind == "require") {
       rules.push_back(require_rule(read_string(value)));
+    } else if (kind == "backend") {
+      const std::string set = read_string(value);
+      if (set.find_first_of("./") == std::string::npos) return {backend_rule(set, "")};
+      const std::filesystem::path path = beside(value);
+      rules.push_back(backend_rule(path.filename().string(), read_file_(path.string())));
     } else if (kind == "ops") {
       std::string lines;
       for_each_string(value, [&](const JsonValue& item, const std::string& text) {
