@@ -69,7 +69,80 @@ bool asks_no_element(const Node& node) {
   return name != nullptr && *name != "data" && *name != "grad";
 }
 
+void add_function(const Node& node, Effects& effects) {
+  using namespace function_traits;  // NOLINT(google-build-using-namespace)
+  const PythonFunction function = find_python_function(node.target);
+  const auto has = [&](FunctionTraits trait) { return (function.traits & trait) != 0; };
+  if (!has(kKnown)) return add_unknown(node, effects);
+  const auto given = [&](std::int8_t place, std::string_view name) {
+    return find_argument(node, place < 0 ? node.args.size() : static_cast<std::size_t>(place), name);
+  };
+  const bool option =
+      !function.option.empty() && !is_off(given(function.option_at, function.option), has(kOnByDefault));
+  effects.is_random = has(kRandom) || (has(kOptionRandom) && option);
+  effects.has_side_effect = has(kSideEffect);
+  effects.switches = has(kOpensRegion | kClosesRegion | kSetsMode);
+  effects.reads_elements = !has(kReadsNoElement);
+  effects.joins_inputs = has(kJoins);
+  const bool in_place = has(kInPlaceOption) && !is_off(given(function.in_place_at, "inplace"));
+  if ((has(kWritesFirst) || in_place) && !node.args.empty()) add_inputs(node.args.front(), effects.written);
+  if (has(kOptionWrites) && option) add_inputs(node, effects.written);
+  if (node.target == "builtins.getattr" && asks_no_element(node)) {
+    effects.reads_elements = false;
+  } else if (has(kMayBeArgument) || in_place) {
+    add_inputs(node, effects.shared);
+  }
+}
+
 }  // namespace
+
+Effects effects_of_operator(const Graph& graph, const Node& node, const OperatorEntry& info) {
+  Effects effects;
+  const auto has = [&](Traits trait) { return (info.traits & trait) != 0; };
+  if (!has(traits::kKnown)) {
+    add_unknown(node, effects);
+    return effects;
+  }
+  const NodeArguments args(node, info);
+  const std::initializer_list<std::string_view> training = {"training", "train", "use_input_stats"};
+  effects.is_random = has(traits::kRandom) && !is_off(args, training) && !is_off(args, {"dropout_p"}) &&
+                      !(has(traits::kMayBeArgument) && is_off(args, {"p"}));
+  effects.has_side_effect = has(traits::kSideEffect);
+  effects.asserts = has(traits::kAsserts);
+  effects.reads_elements = !has(traits::kGivesSize);
+  effects.changes_shape = has(traits::kChangesShape);
+  for (std::size_t i = 0; i < info.schema.arguments.size(); ++i) {
+    if (info.schema.arguments[i].is_written) add_inputs(args.find_argument(i), effects.written);
+  }
+  if (has(traits::kHiddenWrite) && !is_off(args, training)) {
+    // Normalizations write their statistics, if they have any; of others nothing is known.
+    bool has_statistics = false;
+    for (std::size_t i = 0; i < info.schema.arguments.size(); ++i) {
+      if (!info.schema.arguments[i].name.starts_with("running_")) continue;
+      has_statistics = true;
+      add_inputs(args.find_argument(i), effects.written);
+    }
+    if (!has_statistics) add_inputs(node, effects.written);
+  }
+  const bool shares = !info.aliases.empty() && !converts(graph, node, info);
+  for (const Alias& alias : info.aliases) {
+    if (!shares) break;
+    add_inputs(args.find_argument(alias.argument), effects.shared);
+    // A list that an element is put into shares memory with it afterwards.
+    effects.joins_inputs = effects.joins_inputs || alias.of_elements;
+  }
+  if (info.schema.is_variadic) {  // results may be any of the arguments
+    effects.joins_inputs = true;
+    add_inputs(node, effects.shared);
+  }
+  // All overloads have the trait, but only a container takes elements in: a tensor does not.
+  const bool is_container = !info.schema.arguments.empty() && info.schema.arguments[0].type.name != "Tensor";
+  if (!effects.written.empty() && has(traits::kMovesElements) && is_container) {
+    effects.joins_inputs = true;
+    add_inputs(node, effects.shared);
+  }
+  return effects;
+}
 
 Semantics::Semantics(const GraphCollection& collection) {
   for (const ModuleRecord& module : collection.modules) modules_.emplace(module.path, &module);
@@ -172,7 +245,7 @@ Effects Semantics::effects(const ModuleGraph& graph, const Node& node) {
       break;
     case Opcode::kCallFunction:
       if (const OperatorEntry* info = find_operator(node.target)) {
-        add_operator(graph.graph, node, *info, effects);
+        effects = effects_of_operator(graph.graph, node, *info);
       } else if (parse_target(node.target).kind == TargetKind::kHigherOrder) {
         add_subgraphs(graph, node, effects);
       } else {
@@ -185,70 +258,6 @@ Effects Semantics::effects(const ModuleGraph& graph, const Node& node) {
       break;
   }
   return effects;
-}
-
-void Semantics::add_operator(const Graph& graph, const Node& node, const OperatorEntry& info,
-                             Effects& effects) const {
-  const auto has = [&](Traits trait) { return (info.traits & trait) != 0; };
-  if (!has(traits::kKnown) || info.schema.is_variadic) return add_unknown(node, effects);
-  const NodeArguments args(node, info);
-  const std::initializer_list<std::string_view> training = {"training", "train", "use_input_stats"};
-  effects.is_random = has(traits::kRandom) && !is_off(args, training) && !is_off(args, {"dropout_p"});
-  effects.has_side_effect = has(traits::kSideEffect);
-  effects.asserts = has(traits::kAsserts);
-  effects.reads_elements = !has(traits::kGivesSize);
-  effects.changes_shape = has(traits::kChangesShape);
-  for (std::size_t i = 0; i < info.schema.arguments.size(); ++i) {
-    if (info.schema.arguments[i].is_written) add_inputs(args.find_argument(i), effects.written);
-  }
-  if (has(traits::kHiddenWrite) && !is_off(args, training)) {
-    // Normalizations write their statistics, if they have any; of others nothing is known.
-    bool has_statistics = false;
-    for (std::size_t i = 0; i < info.schema.arguments.size(); ++i) {
-      if (!info.schema.arguments[i].name.starts_with("running_")) continue;
-      has_statistics = true;
-      add_inputs(args.find_argument(i), effects.written);
-    }
-    if (!has_statistics) add_inputs(node, effects.written);
-  }
-  const bool shares = !info.aliases.empty() && !converts(graph, node, info);
-  for (const Alias& alias : info.aliases) {
-    if (!shares) break;
-    add_inputs(args.find_argument(alias.argument), effects.shared);
-    // A list that an element is put into shares memory with it afterwards.
-    effects.joins_inputs = effects.joins_inputs || alias.of_elements;
-  }
-  // All overloads have the trait, but only a container takes elements in: a tensor does not.
-  const bool is_container = !info.schema.arguments.empty() && info.schema.arguments[0].type.name != "Tensor";
-  if (!effects.written.empty() && has(traits::kMovesElements) && is_container) {
-    effects.joins_inputs = true;
-    add_inputs(node, effects.shared);
-  }
-}
-
-void Semantics::add_function(const Node& node, Effects& effects) const {
-  using namespace function_traits;  // NOLINT(google-build-using-namespace)
-  const PythonFunction function = find_python_function(node.target);
-  const auto has = [&](FunctionTraits trait) { return (function.traits & trait) != 0; };
-  if (!has(kKnown)) return add_unknown(node, effects);
-  const auto given = [&](std::int8_t place, std::string_view name) {
-    return find_argument(node, place < 0 ? node.args.size() : static_cast<std::size_t>(place), name);
-  };
-  const bool option =
-      !function.option.empty() && !is_off(given(function.option_at, function.option), has(kOnByDefault));
-  effects.is_random = has(kRandom) || (has(kOptionRandom) && option);
-  effects.has_side_effect = has(kSideEffect);
-  effects.switches = has(kOpensRegion | kClosesRegion | kSetsMode);
-  effects.reads_elements = !has(kReadsNoElement);
-  effects.joins_inputs = has(kJoins);
-  const bool in_place = has(kInPlaceOption) && !is_off(given(function.in_place_at, "inplace"));
-  if ((has(kWritesFirst) || in_place) && !node.args.empty()) add_inputs(node.args.front(), effects.written);
-  if (has(kOptionWrites) && option) add_inputs(node, effects.written);
-  if (node.target == "builtins.getattr" && asks_no_element(node)) {
-    effects.reads_elements = false;
-  } else if (has(kMayBeArgument) || in_place) {
-    add_inputs(node, effects.shared);
-  }
 }
 
 void Semantics::add_leaf(const Node& node, Effects& effects) const {

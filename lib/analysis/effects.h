@@ -66,6 +66,9 @@ struct Effects {
   }
 };
 
+// Returns the effects of a call of an operator.
+Effects effects_of_operator(const Graph& graph, const Node& node, const OperatorEntry& info);
+
 class Semantics {
  public:
   // `collection` must outlive this; its modules and parameters must not change meanwhile.
@@ -95,8 +98,6 @@ class Semantics {
     bool writes_inputs = false, gives_inputs = false;
   };
 
-  void add_operator(const Graph& graph, const Node& node, const OperatorEntry& info, Effects& effects) const;
-  void add_function(const Node& node, Effects& effects) const;
   void add_subgraphs(const ModuleGraph& graph, const Node& node, Effects& effects);
   void add_leaf(const Node& node, Effects& effects) const;
   const SubgraphEffects& subgraph_effects(const ModuleGraph& graph);

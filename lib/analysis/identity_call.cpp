@@ -187,11 +187,12 @@ bool gives_input(const Graph& graph, const Node& node, const OperatorEntry& info
 }
 
 bool converts(const Graph& graph, const Node& node, const OperatorEntry& info) {
-  const IdentityRule rule = info.identity;
-  if (rule.when != When::kSameType && rule.when != When::kSameTypeAsOther) return false;
+  if ((info.traits & traits::kMayBeArgument) == 0) return false;
   const Call call(graph, node, info);
   if (call.input() == nullptr) return false;
   if (call.find_argument("copy") != nullptr && *call.find_argument("copy") == Argument(true)) return true;
+  const IdentityRule rule = info.identity;
+  if (rule.when != When::kSameType && rule.when != When::kSameTypeAsOther) return false;
   const auto own = call.input()->meta->dtype_text();
   if (rule.when == When::kSameType) {
     const Argument* dtype = call.find_argument("dtype");

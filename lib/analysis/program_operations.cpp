@@ -5,7 +5,6 @@
 #include <unordered_set>
 
 #include "analysis/effects.h"
-#include "analysis/node_arguments.h"
 #include "operators/higher_order.h"
 #include "operators/operators.h"
 #include "opinfo/operator_entry.h"
@@ -15,17 +14,12 @@
 namespace fxtrace {
 namespace {
 
-// Returns the argument that the operation changes in place and returns: the first one of aten.add_.Tensor.
-std::optional<NodeId> changed_in_place(const Node& operation, const Operator* op) {
-  if (op == nullptr || !may_write(op)) return std::nullopt;
-  const OperatorEntry& entry = entry_of(*op);
-  for (const Alias& alias : entry.aliases) {
-    if (alias.result != 0 || !entry.schema.is_written(alias.argument)) continue;
-    const Argument* argument = NodeArguments(operation, entry).find_argument(alias.argument);
-    const auto* value = argument == nullptr ? nullptr : argument->get_if<NodeId>();
-    if (value != nullptr) return *value;
-  }
-  return std::nullopt;
+Effects effects_of(const ProgramView& graph, NodeId operation) {
+  static const GraphCollection none;
+  const Operator* op = graph.facts(operation).op;
+  const Node& node = graph.node(operation);
+  return op != nullptr ? effects_of_operator(graph.graph(), node, entry_of(*op))
+                       : Semantics(none).effects(graph.module_graph(), node);
 }
 
 }  // namespace
@@ -167,17 +161,15 @@ Boundary boundary_of(const ProgramView& graph, const std::vector<NodeId>& operat
 
 Effect effect_of(const ProgramView& graph, NodeId operation) {
   const ProgramNode& facts = graph.facts(operation);
-  if (facts.has_effect) return Effect::kWrites;
-  const Node& node = graph.node(operation);
-  const TargetParts parts = target_parts(node);
-  const bool is_python =
-      parts.kind == TargetKind::kPython &&
-      (parts.space == "operator" || parts.space == "math" || node.target->starts_with("torch.sym_"));
-  if (is_python) return Effect::kSymbolic;
-  const Operator* op = facts.op;
-  if (has_trait(op, traits::kGivesSize | traits::kAsserts)) return Effect::kSymbolic;
-  if (may_write(op) || has_trait(op, traits::kSideEffect)) return Effect::kWrites;
-  return is_pure(op) ? Effect::kPure : Effect::kRandom;
+  const Effects effects = effects_of(graph, operation);
+  if (facts.has_effect || effects.is_unknown || effects.has_side_effect || !effects.written.empty())
+    return Effect::kWrites;
+  if (effects.is_random) return Effect::kRandom;
+  // Functions of Python compute with numbers in a program, or take items.
+  const bool is_symbolic = facts.op != nullptr
+                               ? effects.asserts || !effects.reads_elements
+                               : target_parts(graph.node(operation)).kind == TargetKind::kPython;
+  return is_symbolic ? Effect::kSymbolic : Effect::kPure;
 }
 
 const Expression* asserted_condition(const ProgramView& graph, NodeId operation) {
@@ -217,33 +209,21 @@ void for_each_handed_on(const ProgramView& graph, NodeId operation,
       if (found != given_back.end()) f(value, found->second);
     });
   }
-  if (!graph.facts(operation).gives_value) return;
-  if (const auto changed = changed_in_place(node, graph.facts(operation).op)) f(operation, *changed);
+  if (graph.facts(operation).op == nullptr || !graph.facts(operation).gives_value) return;
+  const Effects effects = effects_of(graph, operation);
+  const auto changed = std::ranges::find_first_of(effects.shared, effects.written);
+  if (!effects.is_unknown && changed != effects.shared.end()) f(operation, *changed);
 }
 
 std::vector<std::pair<NodeId, NodeId>> may_give_back(const ProgramView& graph, NodeId operation) {
-  const Operator* op = graph.facts(operation).op;
-  const Node& node = graph.node(operation);
-  if (!has_trait(op, traits::kMayBeArgument) || node.args.empty()) return {};
-  if (const auto* list = node.args.front().get_if<Argument::List>()) {
-    const std::vector<ProgramResult> results = graph.results(operation);
-    std::vector<std::pair<NodeId, NodeId>> pairs;
-    for (std::size_t i = 0; i < std::min(results.size(), list->items.size()); ++i) {
-      if (const auto* item = list->items[i].get_if<NodeId>()) pairs.emplace_back(results[i].value, *item);
-    }
-    return pairs;
-  }
-  const auto* value = node.args.front().get_if<NodeId>();
-  if (value == nullptr || !graph.facts(operation).gives_value) return {};
-  // x.to(..., copy=True)
-  const Argument* copy = NodeArguments(node, entry_of(*op)).find_argument("copy");
-  if (copy != nullptr && *copy == Argument(true)) return {};
-  // Dropout (x, p, train) drops nothing if p is 0 or train is false.
-  const bool drops =
-      has_trait(op, traits::kRandom) &&
-      (node.args.size() != 3 || (node.args[1] != Argument(0.0) && node.args[2] != Argument(false)));
-  if (drops) return {};
-  return {{operation, *value}};
+  std::vector<std::pair<NodeId, NodeId>> pairs;
+  if (!has_trait(graph.facts(operation).op, traits::kMayBeArgument)) return pairs;
+  const Effects effects = effects_of(graph, operation);
+  if (effects.is_random || !effects.written.empty()) return pairs;
+  const std::vector<ProgramResult> results = graph.results(operation);
+  for (std::size_t i = 0; i < std::min(results.size(), effects.shared.size()); ++i)
+    pairs.emplace_back(results[i].value, effects.shared[i]);
+  return pairs;
 }
 
 }  // namespace fxtrace

@@ -42,15 +42,9 @@ Error no_such(const std::string& what, const std::string& name, const std::vecto
                                      : std::vector{"did you mean " + shell_word(nearest) + "?"});
 }
 
-using Made = std::unordered_map<std::uint32_t, NodeId>;  // by the old id
-
-Argument mapped(const Argument& argument, const Made& made) {
-  return map_references(argument, [&](NodeId id) -> Argument { return made.at(id.index); });
-}
-
 // Appends a copy of a node of another graph, with the given scope.
-NodeId copy_node(const Node& old, Scope scope, Graph& graph, Made& made) {
-  Graph::NodeSpec spec = copy_of(old, [&](const Argument& argument) { return mapped(argument, made); });
+NodeId copy_node(const Node& old, Scope scope, Graph& graph, Copies& made) {
+  Graph::NodeSpec spec = copy_of(old, made);
   spec.scope = std::move(scope);
   const NodeId copy = graph.append(std::move(spec));
   graph.set_method(copy, *old.method);
@@ -487,7 +481,7 @@ class Extraction {
     const std::size_t last = nodes.order().size() - 1;
     if (nodes.is_member(last)) {
       const Node& output = nodes.node(last);
-      spec.args = {mapped(output.args[0], made_)};
+      spec.args = {copy_of(output.args[0], made_)};
       spec.meta = output.meta;
       spec.source = output.source;
       graph.graph.append(std::move(spec));
@@ -558,7 +552,7 @@ class Extraction {
         is_computed = is_computed || taken_.nodes->is_member(taken_.nodes->position(id));
       });
       if (is_here && is_computed)
-        graph.graph.assign({assignment.target, mapped(assignment.value, made_), assignment.source});
+        graph.graph.assign({assignment.target, copy_of(assignment.value, made_), assignment.source});
     }
   }
 
@@ -970,7 +964,7 @@ class Extraction {
   std::unordered_map<std::uint32_t, Size> sizes_;  // sizes that the part computes, by node
   std::map<std::size_t, NodeId> size_order_;       // the same, by position
   GraphCollection new_;
-  Made made_;
+  Copies made_;
   std::unordered_map<std::string, std::string> renamed_;  // from inputs of the graph to inputs of the part
   std::vector<std::size_t> kept_;                         // calls of the new graph, in order
   std::unordered_map<std::size_t, std::int64_t> number_;  // their numbers, by module and method from 1

@@ -1,7 +1,10 @@
 // Specs for new nodes.
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -25,12 +28,23 @@ inline Graph::NodeSpec spec_like(const Node& node) {
 }
 
 // Returns the same with its arguments, in which map(argument) replaces each.
-template <class Map>
+template <std::invocable<const Argument&> Map>
 Graph::NodeSpec copy_of(const Node& node, Map&& map) {
   Graph::NodeSpec spec = spec_like(node);
   for (const Argument& argument : node.args) spec.args.push_back(map(argument));
   for (const auto& [name, argument] : node.kwargs) spec.kwargs.emplace_back(name, map(argument));
   return spec;
+}
+
+// The nodes that stand for those of another graph, by NodeId::index there.
+using Copies = std::unordered_map<std::uint32_t, NodeId>;
+
+// Returns the argument with the copies of the nodes that it refers to.
+inline Argument copy_of(const Argument& argument, const Copies& copies) {
+  return map_references(argument, [&](NodeId id) -> Argument { return copies.at(id.index); });
+}
+inline Graph::NodeSpec copy_of(const Node& node, const Copies& copies) {
+  return copy_of(node, [&](const Argument& argument) { return copy_of(argument, copies); });
 }
 
 inline Graph::NodeSpec spec_of(Opcode op, std::string target, std::vector<Argument> args = {},

@@ -13,22 +13,21 @@ class Copy {
  public:
   Copy(const ProgramView& from, ExportedGraph& to) : from_(from), to_(to) {}
 
-  NodeId add_input(NodeId value) { return append(value, spec_of(Opcode::kPlaceholder, {})); }
+  const Copies& copies() const { return made_; }
 
-  // Calls note(value, copy) for each result, and for values that the operation uses and nothing here makes:
-  // tensors and objects of the model.
-  template <class Note>
-  void add(NodeId operation, const Note& note) {
+  void add_input(NodeId value) { append(value, spec_of(Opcode::kPlaceholder, {})); }
+
+  // Adds an operation, and the values that it uses and nothing here makes: tensors and objects of the model.
+  void add(NodeId operation) {
     const Node& node = from_.node(operation);
     for_each_input(node, [&](NodeId value) {
-      if (made_.contains(value.index)) return;
-      note(value, append(value, spec_of(Opcode::kGetAttr, from_.node(value).target)));
+      if (!made_.contains(value.index)) append(value, spec_of(Opcode::kGetAttr, from_.node(value).target));
     });
     from_.for_each_subgraph(operation, [&](const std::string& name, const ProgramView& body) {
       if (to_.table.subgraphs.emplace(name, body.table()).second)
         to_.module_graph.subgraphs.add({name, body.module_graph()});
     });
-    add_node(operation, note);
+    add_node(operation);
   }
 
   void add_output(const std::vector<NodeId>& values) {
@@ -49,25 +48,20 @@ class Copy {
   }
 
   // Adds the operation, and the nodes of its results behind it.
-  template <class Note>
-  void add_node(NodeId id, const Note& note) {
+  void add_node(NodeId id) {
     const Node& node = from_.node(id);
-    const auto copied = [&](NodeId value) -> Argument { return made_.at(value.index); };
-    const NodeId made =
-        append(id, copy_of(node, [&](const Argument& argument) { return map_references(argument, copied); }));
-    const ProgramNode& facts = from_.facts(id);
-    to_.table.at(made) = facts;
-    if (facts.gives_value) note(id, made);
+    const NodeId made = append(id, copy_of(node, made_));
+    to_.table.at(made) = from_.facts(id);
     if (const auto same = from_.table().given_back.find(id.index); same != from_.table().given_back.end())
       to_.table.given_back.emplace(made.index, made_.at(same->second.index));
     for (const NodeId user : node.users) {
-      if (from_.facts(user).is_result && !made_.contains(user.index)) add_node(user, note);
+      if (from_.facts(user).is_result && !made_.contains(user.index)) add_node(user);
     }
   }
 
   const ProgramView from_;
   ExportedGraph& to_;
-  std::unordered_map<std::uint32_t, NodeId> made_;  // by the node that it is a copy of
+  Copies made_;
 };
 
 }  // namespace
@@ -125,13 +119,13 @@ CallGraph CallIndex::cut_out(CallId call, const std::function<bool(NodeId)>& is_
       operations, [&](const auto& inside) { return boundary_of(source.graph, inside, source.uses, own); },
       [&](NodeId operation) { return hierarchy_.is_run_by_caller_of(source.graph.facts(operation), call); });
   Copy copy(source.graph, result.graph);
-  const auto note = [&](NodeId value, NodeId made) {
-    result.origin.resize(std::max<std::size_t>(result.origin.size(), made.index + std::size_t{1}));
-    if (in_program) result.origin[made.index] = source.origin[value.index];
-  };
-  for (const NodeId value : boundary.entering) note(value, copy.add_input(value));
-  for (const NodeId operation : operations) copy.add(operation, note);
+  for (const NodeId value : boundary.entering) copy.add_input(value);
+  for (const NodeId operation : operations) copy.add(operation);
   copy.add_output(boundary.leaving);
+  result.origin.resize(result.graph.module_graph.graph.id_count());
+  for (const auto& [value, made] : copy.copies()) {
+    if (in_program) result.origin[made.index] = source.origin[value];
+  }
   return result;
 }
 

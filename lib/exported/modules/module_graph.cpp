@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "costs/node_costs.h"
 #include "exported/modules/bound_exported_program.h"
-#include "exported/modules/call_costs.h"
 #include "exported/modules/call_graph.h"
 #include "exported/modules/kept_functions.h"
 #include "exported/modules/leaf_call.h"
@@ -40,7 +40,7 @@ struct Environment {
         said(said_graph),
         nodes(g.graph().id_count()),
         uses(count_uses(g)),
-        costs(g, uses, custom),
+        costs(g.module_graph(), custom, &uses),
         origin(origins(g)),
         sizes(g, said_graph) {
     for (const NodeId object : g.objects()) objects.emplace(object.index, *g.node(object).target);
@@ -49,7 +49,7 @@ struct Environment {
   const ProgramView graph, said;
   std::vector<NodeId> nodes;        // by value: the node that has it; invalid without one
   std::vector<std::uint32_t> uses;  // by value
-  OperationCosts costs;             // of leaves
+  NodeCosts costs;                  // of leaves
   std::vector<NodeId> origin;       // by value: see origins()
   LocalSizes sizes;
   std::unordered_map<std::uint32_t, const LiftedInput*> lifted;
@@ -567,7 +567,13 @@ class ModuleGraphBuilder {
   void stands_for(Environment& env, NodeId node, const std::vector<NodeId>& operations, const LeafCall& call,
                   const std::optional<SourceLocation>& source) {
     tracer_.set_program(node, part_of(env.graph, operations, call));
-    tracer_.set_cost(node, env.costs.cost_of(operations));
+    std::vector<NodeId> parts;
+    for (const NodeId operation : operations) {
+      parts.push_back(operation);
+      if (env.graph.facts(operation).gives_value) continue;
+      env.graph.for_each_result(operation, [&](NodeId value) { parts.push_back(value); });
+    }
+    tracer_.set_cost(node, env.costs.sum(parts));
     Items<Argument> made;
     for (const auto& [value, path] : call.results) {
       if (env.fixed.count(value.index) != 0) continue;

@@ -24,7 +24,7 @@ constexpr Row kRows[] = {
      "and_ contains countOf eq floordiv ge gt indexOf is_ is_not le lshift lt mod ne neg "
      "not_ pow rshift sub truediv xor",
      {kKnown}},
-    {"operator", "add getitem mul or_", {kShares}},
+    {"operator", "add getitem mul or_ pos", {kShares}},
     {"operator", "delitem iadd ior setitem", {kShares | kWritesFirst | kJoins}},
     {"torch", "sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum tensor", {kKnown}},
     {"torch", "save", {kKnown | kSideEffect}},
