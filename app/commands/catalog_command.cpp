@@ -29,6 +29,7 @@
 
 #include "app/exit_codes.h"
 #include "app/options/model.h"
+#include "app/options/operator_sets.h"
 #include "app/options/option_checks.h"
 #include "app/options/passes.h"
 #include "app/options/trace_options.h"
@@ -41,6 +42,7 @@
 #include "exported/program/exported_archive.h"
 #include "operators/operators.h"
 #include "opinfo/traits.h"
+#include "partition/partition.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -53,6 +55,7 @@ constexpr std::size_t kMaxKey = 64;  // characters of a content key
 struct CatalogArguments : ModelArguments {
   std::vector<std::string> paths;
   std::vector<std::string> include;
+  std::vector<std::string> backends;
   std::string output;
   std::int64_t jobs = 0;  // 0: one per core
   bool recursive = true;
@@ -100,6 +103,7 @@ std::vector<std::string> list_files(const CatalogArguments& arguments, Console& 
 // The way to read one model.
 struct Reading {
   Config config;
+  std::vector<Rule> backends;
   std::string known;  // the content key of the last run; the same content is not traced again
 };
 
@@ -115,6 +119,30 @@ void write_or_tell(const std::string& program, std::ostream& out,
     write_error_row(error, program, rows);
   }
   out << text.view();
+}
+
+// Writes what backends take of the model.
+void write_backends(const Reading& reading, const InputFile& input, const FileInfo& info, Isolated& isolated,
+                    Console& console, catalog::RowWriter& rows) {
+  if (reading.backends.empty()) return;
+  const GraphCollection collection =
+      operators_of(config_for(reading.config, info.kind), input, info, isolated, console);
+  const auto number_of = [](const std::optional<SymInt>& size) {
+    const auto number = size ? size->number() : std::nullopt;
+    return number ? catalog::Cell(*number) : catalog::Cell();
+  };
+  for (const Rule& backend : reading.backends) {
+    PartitionRequest request;
+    request.sets.push_back(set_of(backend));
+    const Partition found = partition(collection, std::move(request));
+    const LeftReason* first = found.reasons.empty() ? nullptr : &found.reasons.front();
+    rows.row(catalog::TableId::kBackends,
+             {backend.set, static_cast<std::int64_t>(found.regions()), found.calls.all, found.calls.taken,
+              found.operators.all, found.operators.taken, number_of(found.macs), number_of(found.taken_macs),
+              found.cut_edges, found.cut_unknown > 0 ? catalog::Cell() : number_of(found.cut_bytes),
+              first == nullptr ? catalog::Cell() : catalog::Cell(first->target),
+              first == nullptr ? catalog::Cell() : catalog::Cell(first->text)});
+  }
 }
 
 void write_collection(const Config& config, const InputFile& input, Isolated& isolated, Console& console,
@@ -146,20 +174,27 @@ std::vector<std::string> programs_of(const Config& config, const FileInfo& info)
 }
 
 // Writes the rows of a collection, of a model, or of each program of an archive.
-void write_rows(const Config& config, const InputFile& input, const FileInfo& info, Isolated& isolated,
+void write_rows(const Reading& reading, const InputFile& input, const FileInfo& info, Isolated& isolated,
                 Console& console, std::ostream& out) {
   std::vector<std::string> programs;
+  const Config& config = reading.config;
   write_or_tell("", out, [&](catalog::RowWriter& rows) {
-    if (may_be_collection(input, info)) return write_collection(config, input, isolated, console, rows);
+    if (may_be_collection(input, info)) {
+      write_collection(config, input, isolated, console, rows);
+      return write_backends(reading, input, info, isolated, console, rows);
+    }
     if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
     programs = programs_of(config, info);
-    if (programs.empty()) write_traced(config, input, info, "", isolated, console, rows);
+    if (!programs.empty()) return;
+    write_traced(config, input, info, "", isolated, console, rows);
+    write_backends(reading, input, info, isolated, console, rows);
   });
   for (const std::string& program : programs) {
     write_or_tell(program, out, [&](catalog::RowWriter& rows) {
-      Config own = config;
-      own.options.model = program;
-      write_traced(own, input, info, program, isolated, console, rows);
+      Reading own = reading;
+      own.config.options.model = program;
+      write_traced(own.config, input, info, program, isolated, console, rows);
+      write_backends(own, input, info, isolated, console, rows);
     });
   }
 }
@@ -178,7 +213,7 @@ void write_reading(Reading reading, const InputFile& input, Isolated& isolated, 
   }
   const std::string key = catalog::content_key(input.file(), info);
   out << key << "\n";
-  if (key != reading.known) write_rows(reading.config, input, info, isolated, console, out);
+  if (key != reading.known) write_rows(reading, input, info, isolated, console, out);
 }
 
 // --- all models ---
@@ -251,13 +286,14 @@ class Progress {
 
 class Run {
  public:
-  Run(const CatalogArguments& arguments, const Config& config, std::vector<std::string> files,
-      Console& console)
+  Run(const CatalogArguments& arguments, const Config& config, std::vector<Rule> backends,
+      std::vector<std::string> files, Console& console)
       : config_(config),
+        backends_(std::move(backends)),
         files_(std::move(files)),
         console_(console),
         seconds_(arguments.isolation.seconds()),
-        catalog_(arguments.output, settings_of(config)),
+        catalog_(arguments.output, settings_of(config, backends_)),
         processes_(arguments.isolation, console, jobs_of(arguments)),
         progress_(files_.size(), console) {}
 
@@ -311,8 +347,10 @@ class Run {
                               : std::max(1U, std::thread::hardware_concurrency());
   }
   // Returns everything that decides which rows a file gives; a change makes the catalog read all files again.
-  static std::string settings_of(const Config& config) {
-    return std::string("fxtrace ") + FXTRACE_VERSION + " " + options_json(config);
+  static std::string settings_of(const Config& config, const std::vector<Rule>& backends) {
+    std::string settings = std::string("fxtrace ") + FXTRACE_VERSION + " " + options_json(config);
+    for (const Rule& backend : backends) settings += "\n" + backend.name + "\n" + backend.set_text;
+    return settings;
   }
 
   void begin(std::size_t i) {
@@ -330,7 +368,7 @@ class Run {
         ++unchanged_;
         return count();
       }
-      const Reading reading{config_, known ? known->content : ""};
+      const Reading reading{config_, backends_, known ? known->content : ""};
       processes_.start(i, input, [&](Isolated& isolated, std::ostream& out) {
         write_reading(reading, input, isolated, console_, out);
       });
@@ -390,6 +428,7 @@ class Run {
   }
 
   const Config& config_;
+  const std::vector<Rule> backends_;
   std::vector<std::string> files_;
   std::vector<catalog::FileState> states_;
   Console& console_;
@@ -406,7 +445,12 @@ class Run {
 int run_catalog(const CatalogArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   const bool is_strict = std::exchange(config.strict, false);
-  Run run(arguments, config, list_files(arguments, console), console);
+  std::vector<Rule> backends;
+  for (const std::string& name : arguments.backends) {
+    add_rule(backends, read_backend(name, console));
+    static_cast<void>(set_of(backends.back()));  // a wrong set is told before any work
+  }
+  Run run(arguments, config, std::move(backends), list_files(arguments, console), console);
   run.read_all();
   run.remove_missing(arguments.paths);
   run.tell();
@@ -443,6 +487,10 @@ Command make_catalog_command(CLI::App& app) {
   add_value(app, group, "--include", arguments->include, "GLOB",
             "a glob over the names of files to read in folders; * matches any characters. Repeatable. "
             "Default: *.pt, *.pt2, *.pth, *.ts");
+  add_value(app, group, "--backend", arguments->backends, "SET|FILE",
+            "what a backend takes of each model, in the table backends: a set as for --ops of fxtrace "
+            "partition. Repeatable")
+      ->allow_extra_args(false);
   arguments->add_to(app);
   app.get_option("--strict")->description("exit with code 1 if a file could not be read");
   return [arguments](Console& console) { return run_catalog(*arguments, console); };

@@ -81,14 +81,6 @@ bool holds_no_program(FileKind kind) {
          kind == FileKind::kPointer;
 }
 
-// Returns the set of a rule of kBackend.  Throws Error(kUsage).
-OperatorSet set_of(const Rule& rule) {
-  if (!rule.set_text.empty()) return read_operator_set(rule.set_text, rule.set);
-  if (const ShippedSet* shipped = find_shipped_set(rule.set))
-    return read_operator_set(shipped->text, rule.set);
-  throw no_such_set(rule.set);
-}
-
 struct Rules {
   std::vector<Rule> rules;
   bool are_default = false;
@@ -107,11 +99,7 @@ Rules resolve_rules(const CheckArguments& arguments, Console& console) {
   }
   for (const std::string& file : arguments.ops_files)
     add_rule(result.rules, ops_rule(read_file(file), std::filesystem::path(file).filename().string()));
-  for (const std::string& set : arguments.backends) {
-    const bool is_shipped = find_shipped_set(set) != nullptr;
-    add_rule(result.rules, backend_rule(is_shipped ? set : std::filesystem::path(set).filename().string(),
-                                        is_shipped ? "" : read_set_file(set, console)));
-  }
+  for (const std::string& set : arguments.backends) add_rule(result.rules, read_backend(set, console));
   for (const std::string& file : arguments.rule_files)
     read_rules(read_file(file), file, read_file, result.rules);
   for (const Rule& rule : result.rules) {  // a wrong set is told before any work
@@ -205,16 +193,7 @@ void read_model(const CheckArguments& arguments, const Config& given, const File
 void ask_backends(const std::vector<Rule>& rules, const Config& given, const FileInfo& info,
                   const InputFile& input, CheckedModel& model, Isolated& isolated, Console& console) {
   if (std::ranges::find(rules, RuleKind::kBackend, &Rule::kind) == rules.end()) return;
-  GraphCollection collection;
-  if (info.kind == FileKind::kText) {
-    collection = *model.collection;
-  } else {
-    Config config = given;
-    enter_everything(config.options);
-    config.options.beyond_ranges = true;
-    collection = trace_file(input, info, config, {.costs = false}, isolated, console).collection;
-  }
-  static_cast<void>(fxtrace::run_passes({"functional"}, collection));
+  const GraphCollection collection = operators_of(given, input, info, isolated, console);
   for (const Rule& rule : rules) {
     if (rule.kind != RuleKind::kBackend) continue;
     PartitionRequest request;

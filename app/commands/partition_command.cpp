@@ -75,12 +75,6 @@ std::string list_of_sets() {
   return text;
 }
 
-// Reads a set that the program contains, or else a file.  Throws Error(kUsage).
-OperatorSet read_set(const std::string& name, Console& console) {
-  if (const ShippedSet* shipped = find_shipped_set(name)) return read_operator_set(shipped->text, name);
-  return read_operator_set(read_set_file(name, console), std::filesystem::path(name).filename().string());
-}
-
 // A partition of a traced model, in the process that reads it.
 struct Partitioned {
   TraceResult& traced;
@@ -183,7 +177,7 @@ int run_partition(PartitionArguments& arguments, Console& console) {
   if (arguments.ops.empty())
     throw usage_error("missing --ops: a set of operators, or a file with one", {"--list names the sets"});
   PartitionRequest request = arguments.request;
-  for (const std::string& name : arguments.ops) request.sets.push_back(read_set(name, console));
+  for (const std::string& name : arguments.ops) request.sets.push_back(set_of(read_backend(name, console)));
   if (arguments.min_macs) request.min_macs = parse_amount(*arguments.min_macs);
   const InputFile input(arguments.model, console, arguments.isolation.seconds());
   const auto made = [&](Isolated& isolated) {

@@ -4,18 +4,13 @@
 #include <system_error>
 #include <vector>
 
-#include "app/output/files.h"
-#include "partition/operator_set.h"
+#include "fxtrace/saved_collection.h"
+#include "support/error.h"
 #include "support/text/nearest.h"
 #include "support/text/shell_word.h"
 
 namespace fxtrace::cli {
-
-std::string read_set_file(const std::string& file, Console& console) {
-  std::error_code failed;
-  if (!std::filesystem::exists(file, failed) && file.find('/') == std::string::npos) throw no_such_set(file);
-  return read_small_file(file, console);
-}
+namespace {
 
 Error no_such_set(const std::string& name) {
   std::vector<std::string> names;
@@ -23,6 +18,37 @@ Error no_such_set(const std::string& name) {
   return usage_error(
       "there is no set of operators and no file " + shell_quoted(name) + did_you_mean(name, names),
       {"fxtrace partition --list names the sets"});
+}
+
+}  // namespace
+
+Rule read_backend(const std::string& name, Console& console) {
+  if (find_shipped_set(name) != nullptr) return backend_rule(name, "");
+  std::error_code failed;
+  if (!std::filesystem::exists(name, failed) && name.find('/') == std::string::npos) throw no_such_set(name);
+  return backend_rule(std::filesystem::path(name).filename().string(), read_small_file(name, console));
+}
+
+OperatorSet set_of(const Rule& rule) {
+  if (!rule.set_text.empty()) return read_operator_set(rule.set_text, rule.set);
+  if (const ShippedSet* shipped = find_shipped_set(rule.set))
+    return read_operator_set(shipped->text, rule.set);
+  throw no_such_set(rule.set);
+}
+
+GraphCollection operators_of(const Config& config, const InputFile& input, const FileInfo& info,
+                             Isolated& isolated, Console& console) {
+  GraphCollection collection;
+  if (may_be_collection(input, info)) {
+    collection = read_collection_file(input, console);
+  } else {
+    Config own = config;
+    enter_everything(own.options);
+    own.options.beyond_ranges = true;
+    collection = trace_file(input, info, own, {}, isolated, console).collection;
+  }
+  static_cast<void>(run_passes({"functional"}, collection));
+  return collection;
 }
 
 }  // namespace fxtrace::cli

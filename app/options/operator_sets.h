@@ -1,17 +1,23 @@
-// Sets of operators by name or file.
+// Sets of operators by name or file, and the graph that backends are asked about.
 #pragma once
 
 #include <string>
 
 #include "app/console.h"
-#include "support/error.h"
+#include "app/options/model.h"
+#include "partition/operator_set.h"
+#include "rules/rule.h"
 
 namespace fxtrace::cli {
 
-// Returns the text of a file with a set of operators.  Throws Error(kUsage).
-std::string read_set_file(const std::string& file, Console& console);
+// Reads a set that the program contains, or else a file, as a rule that it takes every operator.  Throws
+// Error(kUsage).
+Rule read_backend(const std::string& name, Console& console);
+// Returns the set of a rule of kBackend.  Throws Error(kUsage).
+OperatorSet set_of(const Rule& rule);
 
-// Returns the error for a name of a set that neither the program contains nor a file has.
-Error no_such_set(const std::string& name);
+// Returns the functional graph of operators of a model or of a saved collection.
+GraphCollection operators_of(const Config& config, const InputFile& input, const FileInfo& info,
+                             Isolated& isolated, Console& console);
 
 }  // namespace fxtrace::cli

@@ -127,6 +127,23 @@ std::vector<Table> make_tables() {
             {"line", "INTEGER", ""},
             {"text", "TEXT", "the source line"}},
            "model, module",
+           {}},
+          {"backends",
+           "one row for each backend (--backend): what it takes of the model, see docs/how-to/partition.md",
+           {kModel,
+            {"backend", "TEXT NOT NULL", "its set of operators: 'xnnpack'"},
+            {"regions", "INTEGER NOT NULL", "parts that it takes"},
+            {"calls", "INTEGER NOT NULL", "of operators"},
+            {"taken_calls", "INTEGER NOT NULL", ""},
+            {"operators", "INTEGER NOT NULL", ""},
+            {"taken_operators", "INTEGER NOT NULL", "of which all calls are taken"},
+            {"macs", "INTEGER", ""},
+            {"taken_macs", "INTEGER", ""},
+            {"cut_edges", "INTEGER NOT NULL", "values that go from part to part"},
+            {"cut_bytes", "INTEGER", ""},
+            {"first_left", "TEXT", "the operator with the most to gain: 'aten.embedding.default'"},
+            {"first_reason", "TEXT", "why it is left"}},
+           "model, backend",
            {}}};
 }
 

@@ -7,8 +7,8 @@
 
 namespace fxtrace::catalog {
 
-enum class TableId { kModels, kModules, kParameters, kGraphs, kNodes, kEdges, kOperators, kFailures };
-inline constexpr std::size_t kTables = 8;
+enum class TableId { kModels, kModules, kParameters, kGraphs, kNodes, kEdges, kOperators, kFailures, kBackends };
+inline constexpr std::size_t kTables = 9;
 
 struct Column {
   const char* name;
@@ -40,6 +40,6 @@ std::string create_statements();
 
 // Values in the database's header, by which it is recognized as a catalog of this form.
 inline constexpr int kApplicationId = 0x66787472;  // "fxtr"
-inline constexpr int kFormatVersion = 2;
+inline constexpr int kFormatVersion = 3;
 
 }  // namespace fxtrace::catalog

@@ -449,6 +449,18 @@ def test_the_page_has_every_column(made):
         assert shown == [column[1] for column in columns if column[1] != "model"], table
 
 
+def test_backends(program, tmp_path):
+    """What `fxtrace partition` says of each model; another set makes the catalog read it again."""
+    path, file = sample("vision_exported.pt2"), str(tmp_path / "made.sqlite")
+    for backend in ("coreml", "core-aten"):
+        program.stdout("catalog", path, "-o", file, "--backend", backend)
+        found = json.loads(program.stdout("partition", path, "--ops", backend, "--json"))
+        totals, first = found["totals"], found["reasons"][0]
+        assert ask(file, "SELECT backend, regions, taken_calls, taken_macs, cut_bytes, first_left, first_reason FROM backends") == [
+            (backend, totals["regions"], totals["calls"]["taken"], totals["macs"]["taken"], totals["cut"]["bytes"], first["target"], first["text"])
+        ]
+
+
 def test_rows_in_python(program, monkeypatch):
     pytest.importorskip("pyarrow")
     monkeypatch.setenv("FXTRACE", program.path)

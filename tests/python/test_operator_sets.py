@@ -22,8 +22,13 @@ def test_the_sets_of_torch_are_torchs():
 
 @pytest.mark.parametrize("path", SETS, ids=[os.path.basename(path) for path in SETS])
 def test_a_set_names_operators_that_torch_has(path):
+    import jsonschema_rs
+
     with open(path, encoding="utf-8") as file:
-        rows = json.load(file)["ops"]
+        document = json.load(file)
+    with open(os.path.join(harness.ROOT, "schemas", "ops.schema.json"), encoding="utf-8") as file:
+        jsonschema_rs.Draft202012Validator(json.load(file)).validate(document)
+    rows = document["ops"]
     rows = [row if isinstance(row, dict) else {"op": row} for row in rows]
     keys = [json.dumps(row) for row in rows]
     assert keys == sorted(set(keys))
