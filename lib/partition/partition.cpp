@@ -258,6 +258,7 @@ class GraphPartitioner {
     glue_items();
     glue_modes();
     glue_modules();
+    glue_groups();
     choose_owners();
     runs_ = few_runs(tasks_);
     if (!runs_.circle.empty()) {
@@ -300,7 +301,8 @@ class GraphPartitioner {
       Position write = kNone;
       std::vector<Position> reads;
     };
-    std::unordered_map<std::size_t, Access> accesses;  // by region of memory that is written
+    std::unordered_map<std::size_t, Access> accesses;             // by region of memory that is written
+    std::map<std::size_t, std::vector<Position>> written_memory;  // what makes and writes it
     Position random = kNone, side_effect = kNone, mode = kNone;
     for (Position i = 0; i < order_.size(); ++i) {
       const Node& node = at(i);
@@ -333,6 +335,10 @@ class GraphPartitioner {
       if (effects.is_random || effects.is_unknown) need(std::exchange(random, i), i);
       if (effects.has_side_effect || effects.is_unknown || effects.writes_parameters)
         need(std::exchange(side_effect, i), i);
+      // What is written in place stays with what made it, as a value that crosses would be a copy.
+      if (memory.has_memory(node.id) && memory.is_written(node.id) && !memory.is_from_outside(node.id)) {
+        written_memory[memory.region_number(node.id)].push_back(i);
+      }
       need(mode, i);
       if (effects.switches) {
         for (Position earlier = mode == kNone ? 0 : mode; earlier < i; ++earlier) {
@@ -341,6 +347,7 @@ class GraphPartitioner {
         mode = i;
       }
     }
+    for (auto& [region, positions] : written_memory) groups_.push_back(std::move(positions));
   }
 
   // --- what stays together ---
@@ -404,15 +411,38 @@ class GraphPartitioner {
         groups[{place, call_around(calls, at(i), place)}].push_back(i);
     }
     groups_of_.assign(order_.size(), ModulePlaces::kNone);
-    for (const auto& [key, positions] : groups) {
-      close(positions);
+    for (auto& [key, positions] : groups) {
       for (const Position i : positions) {
-        glue(positions.front(), i);
         if (groups_of_[i] == ModulePlaces::kNone) groups_of_[i] = key.first;
       }
       if (const std::uint64_t takers = whole_.module_takers_[key.first]; takers != 0) {
         for (const Position i : positions) verdicts_[i].takers |= takers;
       }
+      groups_.push_back(std::move(positions));
+    }
+  }
+
+  // Glues each group, with what is on a way from one of it to another.
+  void glue_groups() {
+    constexpr std::size_t kMostWork = 20'000'000;
+    std::size_t work = 0;
+    std::vector<std::pair<Position, Position>> spans;  // of groups that would take too long: all in them
+    for (const std::vector<Position>& positions : groups_) {
+      work += positions.back() - positions.front();
+      if (work > kMostWork) {
+        spans.emplace_back(positions.front(), positions.back());
+        continue;
+      }
+      close(positions);
+      for (const Position i : positions) glue(positions.front(), i);
+    }
+    std::ranges::sort(spans);
+    Position done = 0;
+    for (const auto& [first, last] : spans) {
+      for (Position i = std::max(first, done); i <= last; ++i) {
+        if (is_call(at(i))) glue(first, i);
+      }
+      done = std::max(done, last);
     }
   }
 
@@ -497,8 +527,8 @@ class GraphPartitioner {
   std::string reason_together(Position refused) const {
     const bool is_module = !groups_of_.empty() && groups_of_[refused] != ModulePlaces::kNone;
     const ModuleRecord* record = is_module ? whole_.tree_.record(groups_of_[refused]) : nullptr;
-    const std::string what = record == nullptr ? "what it runs with" : public_alias(record->type);
-    return "is kept together with " + *at(refused).target + " of " + what;
+    if (record == nullptr) return "runs only together with " + *at(refused).target;
+    return "is kept together with " + *at(refused).target + " of " + public_alias(record->type);
   }
 
   // --- parts ---
@@ -621,6 +651,7 @@ class GraphPartitioner {
   std::vector<Effects> effects_;    // this and all below by position
   std::vector<Verdict> verdicts_;
   Tasks tasks_;
+  std::vector<std::vector<Position>> groups_;  // what is to be glued
   std::vector<bool> is_glued_;
   std::vector<Place> groups_of_;  // the module that is kept together; empty when there is none
   Runs runs_;

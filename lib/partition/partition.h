@@ -7,8 +7,8 @@
 // 1. Every call is in exactly one part.  Placeholders and get_attr nodes are in none: parts read them.
 // 2. The parts are an order of execution: a call only needs values of its own part and of earlier ones.  So
 //    every region is convex, and no two parts need each other.
-// 3. Writes stay in order with the reads of their memory, and so do random calls among themselves, calls with
-//    side effects among themselves, and a switch of autocast or gradients with everything.
+// 3. Writes stay in the part that makes their memory, in order with its reads.  Random calls stay in order
+//    among themselves, so do calls with side effects, and a switch of autocast or gradients with everything.
 // 4. With one set there are as few regions as an order of execution allows: as many as the longest chain of
 //    calls that are taken and not taken in turns.  With several, a greedy choice makes few.
 // 5. Getitems are with the call whose result they unpack.  Calls that compute sizes or assert are taken by
