@@ -211,6 +211,12 @@ int run_partition(PartitionArguments& arguments, Console& console) {
     for (const std::string& name : partition.unmatched)
       console.remark("warning",
                      shell_quoted(name) + " matches nothing of the model, nor a known operator or type");
+    const auto names_programs = [](const OperatorSet& set) {
+      return find_shipped_set(set.name) != nullptr && !set.name.ends_with("-torchscript");
+    };
+    if (partition.model.is_torchscript() && std::ranges::any_of(partition.sets, names_programs))
+      console.remark(
+          "hint", "the sets name operators of exported programs: fxtrace convert makes one of TorchScript");
     if (arguments.folder && !write_pieces(partitioned, config, files, input, output.beside(), console))
       return kModuleFailed;
     const auto& format = kPartitionFormats[arguments.answer.format()];

@@ -87,8 +87,9 @@ using Values = std::vector<std::optional<Argument>>;
 // The properties of one call.
 class Call {
  public:
-  Call(const ModuleGraph& graph, const Node& node, const OperatorEntry* entry)
-      : graph_(graph), node_(node), entry_(entry) {}
+  Call(const ModuleGraph& graph, const Node& node, const OperatorEntry* entry,
+       const std::unordered_set<std::uint32_t>& constants)
+      : graph_(graph), node_(node), entry_(entry), constants_(constants) {}
 
   // Returns nothing when the call has no such property.  A list is one value if `is_whole`.
   std::optional<Values> find_values(std::string_view name, bool is_whole) const {
@@ -137,7 +138,7 @@ class Call {
     }
   }
 
-  static void add_tensor(const Node& node, std::string_view property, Values& values) {
+  void add_tensor(const Node& node, std::string_view property, Values& values) const {
     const Meta& meta = *node.meta;
     if (meta.kind() != ValueKind::kTensor) return;
     if (property == "dtype") {
@@ -150,7 +151,7 @@ class Call {
       const auto sizes = meta.sizes();
       values.emplace_back(sizes && std::ranges::all_of(*sizes, &SymInt::is_number));
     } else {
-      values.emplace_back(node.op == Opcode::kGetAttr);
+      values.emplace_back(node.op == Opcode::kGetAttr || constants_.contains(node.id.index));
     }
   }
 
@@ -175,6 +176,7 @@ class Call {
   const ModuleGraph& graph_;
   const Node& node_;
   const OperatorEntry* entry_;
+  const std::unordered_set<std::uint32_t>& constants_;
 };
 
 // Returns why the call does not fulfil the predicate; nothing when it does.
@@ -229,11 +231,12 @@ const std::vector<const OperatorSet::Row*>& SetMatcher::rows_for(const std::stri
 }
 
 std::optional<std::string> SetMatcher::refusal(const ModuleGraph& graph, const Node& node,
-                                               const OperatorEntry* entry) {
+                                               const OperatorEntry* entry,
+                                               const std::unordered_set<std::uint32_t>& constants) {
   const auto& rows = rows_for(*node.target);
   if (rows.empty()) return "not in the set";
   std::vector<std::string> reasons;
-  const Call call(graph, node, entry);
+  const Call call(graph, node, entry, constants);
   for (const OperatorSet::Row* row : rows) {
     std::optional<std::string> reason;
     for (const Predicate& predicate : row->where) {

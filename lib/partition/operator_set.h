@@ -2,11 +2,13 @@
 // (schemas/ops.schema.json).
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/graph_collection.h"
@@ -56,8 +58,9 @@ class SetMatcher {
   const std::vector<std::string>& unknown() const { return unknown_; }
 
   // Returns why the set does not take the call: "not in the set", "kernel_size is 7, at most 5 is taken";
-  // nothing when it takes it.
-  std::optional<std::string> refusal(const ModuleGraph& graph, const Node& node, const OperatorEntry* entry);
+  // nothing when it takes it.  `constants` are inputs of a body of control flow that are constants.
+  std::optional<std::string> refusal(const ModuleGraph& graph, const Node& node, const OperatorEntry* entry,
+                                     const std::unordered_set<std::uint32_t>& constants);
   // Returns whether a row names the type of the module and its conditions hold.
   bool takes_module(const ModuleRecord& module);
 

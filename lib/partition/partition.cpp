@@ -14,6 +14,7 @@
 
 #include "analysis/alias_regions.h"
 #include "analysis/effects.h"
+#include "analysis/program_operations.h"
 #include "costs/term_sums.h"
 #include "graph/analysis/call_order.h"
 #include "graph/each_graph.h"
@@ -202,6 +203,7 @@ class Partitioner {
   Verdict judge(const ModuleGraph& graph, const Node& node, const Effects& effects);
   std::uint64_t takers_of_bodies(const ModuleGraph& graph, const Node& node, std::uint64_t takers,
                                  std::string& reason);
+  void note_constants(const ModuleGraph& graph, const Node& node, const ModuleGraph& body);
   void add(const ModuleGraph& graph, const std::string& name, bool is_root);
   void add_left(const std::string& graph, const Node& node, const Verdict& verdict);
   std::int64_t bytes_of_attribute(const ModuleGraph& graph, const std::string& name) const;
@@ -218,6 +220,8 @@ class Partitioner {
   NamePatterns excluded_, together_;
   std::vector<SetMatcher> matchers_;
   std::unordered_map<std::string_view, const ParameterRecord*> parameters_;
+  // By body of control flow: its inputs that are constants.
+  std::unordered_map<const ModuleGraph*, std::unordered_set<std::uint32_t>> constants_;
   std::vector<std::uint64_t> module_takers_;
   std::vector<bool> is_together_, is_excluded_;
 
@@ -369,6 +373,19 @@ class GraphPartitioner {
       if (from == nullptr || !is_call(node(*from))) continue;
       verdicts_[i].is_free = true;
       glue(position_[from->index], i);
+    }
+    // A list or dict of tensors stays with those who take it as a whole.
+    for (Position i = 0; i < order_.size(); ++i) {
+      const Meta& meta = *at(i).meta;
+      if (!is_call(at(i)) || meta.kind() != ValueKind::kOther || !meta.type ||
+          meta.type->find("Tensor") == std::string::npos)
+        continue;
+      std::vector<Position> group{i};
+      for (const NodeId user : at(i).users) {
+        if (is_call(node(user)) && !item_index(node(user))) group.push_back(position_[user.index]);
+      }
+      std::ranges::sort(group);
+      if (group.size() > 1) groups_.push_back(std::move(group));
     }
   }
 
@@ -686,7 +703,7 @@ Verdict Partitioner::judge(const ModuleGraph& graph, const Node& node, const Eff
   }
   const OperatorEntry* entry = node.model_function ? nullptr : semantics_.find_operator(*node.target);
   for (std::size_t set = 0; set < matchers_.size(); ++set) {
-    const auto refusal = matchers_[set].refusal(graph, node, entry);
+    const auto refusal = matchers_[set].refusal(graph, node, entry, constants_[&graph]);
     if (!refusal) verdict.takers |= std::uint64_t{1} << set;
     if (!refusal || (matchers_.size() > 1 && verdict.reason == *refusal)) continue;
     if (!verdict.reason.empty()) verdict.reason += "; ";
@@ -698,12 +715,26 @@ Verdict Partitioner::judge(const ModuleGraph& graph, const Node& node, const Eff
   return verdict;
 }
 
+// Notes the inputs of a body that are constants, as operands of its call.
+void Partitioner::note_constants(const ModuleGraph& graph, const Node& node, const ModuleGraph& body) {
+  static const ProgramTable none;
+  const auto& outer = constants_[&graph];
+  auto& inner = constants_[&body];
+  for_each_lasting_operand(node, ProgramView(body, none), [&](NodeId input, const Argument& operand) {
+    const auto* id = operand.get_if<NodeId>();
+    const bool is_constant =
+        id != nullptr && (graph.graph.node(*id).op == Opcode::kGetAttr || outer.contains(id->index));
+    if (is_constant) inner.insert(input.index);
+  });
+}
+
 // Returns which sets take all calls in the bodies of the node too.
 std::uint64_t Partitioner::takers_of_bodies(const ModuleGraph& graph, const Node& node, std::uint64_t takers,
                                             std::string& reason) {
   for_each_of<Argument::GraphRef>(node, [&](const Argument::GraphRef& reference) {
     const ModuleGraph* body = graph.subgraphs.find_graph(reference.name);
     if (body == nullptr) return;
+    note_constants(graph, node, *body);
     for (NodeId id = body->graph.first(); id.valid() && takers != 0; id = body->graph.next(id)) {
       const Node& inner = body->graph.node(id);
       if (!is_call(inner) || item_index(inner)) continue;
@@ -785,6 +816,7 @@ void Partitioner::add(const ModuleGraph& graph, const std::string& name, bool is
     count(node, !is_left);
     for_each_of<Argument::GraphRef>(node, [&](const Argument::GraphRef& reference) {
       const ModuleGraph* body = graph.subgraphs.find_graph(reference.name);
+      if (body != nullptr) note_constants(graph, node, *body);
       if (body != nullptr && !is_left) count_body(*body);
       if (body != nullptr && is_left) bodies.emplace_back(body, name + ":" + reference.name);
     });
