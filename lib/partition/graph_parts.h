@@ -1,0 +1,57 @@
+// Graph parts: the parts of one graph (see partition.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "costs/term_sums.h"
+#include "graph/graph_collection.h"
+#include "partition/partition.h"
+#include "partition/verdicts.h"
+
+namespace fxtrace {
+
+// A sum of sizes: nothing when one is unknown or the sum is too large.
+class Total {
+ public:
+  void add(const std::optional<SymInt>& size) {
+    if (!size || !is_known_) {
+      is_known_ = false;
+      return;
+    }
+    try {
+      sums_.add(sum_, *size);
+    } catch (const SymbolicError&) {
+      is_known_ = false;
+    }
+  }
+  std::optional<SymInt> value() const { return is_known_ ? std::optional(sums_.size(sum_)) : std::nullopt; }
+
+ private:
+  TermSums sums_;
+  TermSums::Sum sum_;
+  bool is_known_ = true;
+};
+
+// Returns the bytes of a parameter, buffer or constant of the graph.
+using AttributeBytes = std::function<std::int64_t(const ModuleGraph& graph, const std::string& name)>;
+
+struct GraphParts {
+  std::vector<Part> parts;  // in order of execution
+  // By NodeId::index: what is said of the call, and the index of its part, absent for what is no call.
+  std::vector<Verdict> verdicts;
+  std::vector<std::optional<std::size_t>> part_of;
+
+  // Returns whether the call is in a rest; its verdict says why.
+  bool is_left(NodeId id) const { return part_of[id.index] && !parts[*part_of[id.index]].set; }
+};
+
+// `name` is that of the graph, as Part::graph.
+GraphParts make_parts(Verdicts& verdicts, const PartitionRequest& request, const AttributeBytes& bytes,
+                      const ModuleGraph& graph, const std::string& name);
+
+}  // namespace fxtrace
