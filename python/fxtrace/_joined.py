@@ -86,7 +86,7 @@ def _share(module: torch.nn.Module, tensors: dict[str, torch.Tensor]) -> torch.n
         for held in (owner._parameters, owner._buffers):
             for name, tensor in held.items():
                 if tensor is not None:
-                    held[name] = tensors.setdefault(f"{owner_name}.{name}", tensor)  # type: ignore[assignment]
+                    held[name] = tensors.setdefault(f"{owner_name}.{name}", tensor)
     return module
 
 
