@@ -170,6 +170,7 @@ int run_partition(PartitionArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   enter_everything(config.options);
   config.options.beyond_ranges = !arguments.folder;
+  config.options.grad = false;  // as for convert
   if (config.passes.empty()) config.passes.emplace_back(kFunctional);
   static_cast<void>(arguments.answer.format());  // reports wrong options before any work
   std::vector<Gate> gates;

@@ -45,6 +45,7 @@ GraphCollection operators_of(const Config& config, const InputFile& input, const
     Config own = config;
     enter_everything(own.options);
     own.options.beyond_ranges = true;
+    own.options.grad = false;
     collection = trace_file(input, info, own, {}, isolated, console).collection;
   }
   static_cast<void>(run_passes({"functional"}, collection));

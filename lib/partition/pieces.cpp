@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "convert/lower/tree_text.h"
@@ -69,6 +72,12 @@ std::size_t count_pieces(const Partition& partition) {
 Pieces make_pieces(const Partition& partition, const GraphCollection& collection, const Program& model,
                    const LoweringOptions& options) {
   Pieces pieces;
+  const Graph& whole = collection.graphs.front().graph;
+  std::unordered_map<std::string_view, const Node*> attributes;  // by name of the node
+  for (NodeId id = whole.first(); id.valid(); id = whole.next(id)) {
+    if (whole.node(id).op == Opcode::kGetAttr) attributes.emplace(whole.node(id).name, &whole.node(id));
+  }
+  std::set<std::string> taken, held;  // attributes that enter pieces, and that pieces have themselves
   for (std::size_t i = 0; i < count_pieces(partition); ++i) {
     const Part& part = partition.parts[i];
     ExtractRequest request;
@@ -79,7 +88,16 @@ Pieces make_pieces(const Partition& partition, const GraphCollection& collection
     Piece& piece = pieces.pieces.emplace_back();
     piece.set = part.set;
     for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
-      if (graph.node(id).op == Opcode::kPlaceholder) piece.inputs.push_back(graph.node(id).name);
+      const Node& node = graph.node(id);
+      if (node.op == Opcode::kGetAttr) held.insert(*node.target);
+      if (node.op != Opcode::kPlaceholder) continue;
+      piece.inputs.push_back(node.name);
+      const auto attribute = attributes.find(node.name);
+      if (attribute == attributes.end()) continue;
+      taken.insert(*attribute->second->target);
+      std::pair entry(node.name, *attribute->second->target);
+      if (std::ranges::find(pieces.attributes, entry) == pieces.attributes.end())
+        pieces.attributes.push_back(std::move(entry));
     }
     for_each_input(output_of(graph), [&](NodeId id) { piece.outputs.push_back(graph.node(id).name); });
     Lowered lowered = lower(extracted, model, options);
@@ -91,6 +109,14 @@ Pieces make_pieces(const Partition& partition, const GraphCollection& collection
     if (!pieces.refusals.empty()) continue;
     piece.records = records_of(lowered.program, true);
     std::ranges::move(refused_texts(piece.records), std::back_inserter(pieces.refusals));
+  }
+  for_each_input(output_of(whole), [&](NodeId id) {
+    if (whole.node(id).op == Opcode::kGetAttr) taken.insert(*whole.node(id).target);
+  });
+  for (const std::string& name : taken) {
+    if (!held.contains(name))
+      pieces.refusals.push_back(
+          {.what = name, .why = "it is returned or written as a whole, and no part reads it"});
   }
   return pieces;
 }
@@ -112,6 +138,10 @@ void write_plan(const Partition& partition, const GraphCollection& collection, c
     json.key("inputs").objects_lines(inputs, [&](const Node* node) {
       json.field("node", node->name);
       json.field("argument", *node->target);
+    });
+    json.key("attributes").objects_lines(pieces.attributes, [&](const auto& attribute) {
+      json.field("node", attribute.first);
+      json.field("attribute", attribute.second);
     });
     json.key("parts").objects_lines(pieces.pieces, [&](const Piece& piece) {
       json.field("file", files[static_cast<std::size_t>(&piece - pieces.pieces.data())]);

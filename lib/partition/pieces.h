@@ -4,6 +4,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "convert/lower/lowering.h"
@@ -20,6 +21,9 @@ struct Piece {
 };
 
 struct Pieces {
+  // Values of inputs above that are parameters or buffers, which an earlier piece may have written: name of
+  // the node, and qualified name.
+  std::vector<std::pair<std::string, std::string>> attributes;
   std::vector<Piece> pieces;  // by part of the model's own graph, in order of execution
   std::vector<Refusal> refusals;
   std::vector<std::string> notes;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -53,7 +53,7 @@ class Joined(torch.nn.Module):
         if "node" in data:
             return values[data["node"]]
         if "attribute" in data:
-            return _attribute(self.split, data["attribute"])
+            return _attribute(self.split.children(), data["attribute"])
         if "value" in data:
             return data["value"]
         items = [self._result(item, values) for item in data["items"]]
@@ -90,17 +90,21 @@ def _share(module: torch.nn.Module, tensors: dict[str, torch.Tensor]) -> torch.n
     return module
 
 
-def _attribute(split: torch.nn.Module, name: str) -> torch.Tensor:
-    for piece in split.children():
+def _attribute(pieces: Iterable[torch.nn.Module], name: str) -> torch.Tensor:
+    for piece in pieces:
         for key, tensor in (*piece.named_parameters(), *piece.named_buffers()):
             if key == name:
                 return tensor
-    raise InputError(f"the model returns its tensor {name}, which no piece has")
+    raise InputError(f"no piece has the tensor {name}, which others need")
 
 
 def _split(plan: Plan, modules: Mapping[str, torch.nn.Module]) -> torch.fx.GraphModule:
     graph = torch.fx.Graph()
     values = {node: graph.placeholder(node) for node, _ in plan.inputs}
+    root: dict[str, Any] = dict(modules)
+    for i, (node, name) in enumerate(plan.attributes):
+        root[f"attribute_{i}"] = _attribute(modules.values(), name)
+        values[node] = graph.get_attr(f"attribute_{i}")
     for piece in plan.pieces:
         result = graph.call_module(piece.name, tuple(values[name] for name in piece.inputs))
         if len(piece.outputs) == 1:
@@ -109,7 +113,7 @@ def _split(plan: Plan, modules: Mapping[str, torch.nn.Module]) -> torch.fx.Graph
         for i, name in enumerate(piece.outputs):
             values[name] = graph.call_function(operator.getitem, (result, i))
     graph.output({name: values[name] for name in sorted(_returned(plan.result))})
-    return torch.fx.GraphModule(dict(modules), graph)
+    return torch.fx.GraphModule(root, graph)
 
 
 def _returned(data: Mapping[str, Any]) -> set[str]:

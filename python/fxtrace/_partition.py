@@ -146,6 +146,7 @@ class Plan:
             )
             self.in_spec: str | None = data["in_spec"]
             self.inputs: tuple[tuple[str, str], ...] = tuple((each["node"], each["argument"]) for each in data["inputs"])
+            self.attributes: tuple[tuple[str, str], ...] = tuple((each["node"], each["attribute"]) for each in data["attributes"])
             self.result: Mapping[str, Any] = data["result"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{folder}: it has no plan.json of fxtrace partition --extract: {error}") from error
