@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -143,7 +144,7 @@ void add_files(const std::string& folder, const std::vector<std::string>& files,
     if (chain) next->add_beside(std::move(chain));
     chain = std::move(next);
   };
-  for (auto file = files.rbegin(); file != files.rend(); ++file) add(*file);
+  for (const std::string& file : std::views::reverse(files)) add(file);
   add("plan.json");
   output.add_beside(std::move(chain));
 }
