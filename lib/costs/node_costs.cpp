@@ -32,7 +32,7 @@ NodeCosts::NodeCosts(const ModuleGraph& graph, const CustomCosts& custom,
 void NodeCosts::begin() {
   known_.resize(graph_.id_count());
   is_known_.resize(graph_.id_count());
-  run_ = Run();
+  run_.emplace();
 }
 
 Cost NodeCosts::sum(const std::vector<NodeId>& nodes) {

@@ -39,8 +39,9 @@ class NodeCosts {
 
  private:
   struct Run {
+    Run() : log(dimensions) {}  // no initializer: clang asks for it before the class is complete
     ShapeEnv dimensions;
-    CostLog log{dimensions};
+    CostLog log;
   };
 
   bool add_operator(const Node& node, const OperatorEntry& op);
