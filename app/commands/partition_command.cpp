@@ -21,6 +21,7 @@
 #include "app/options/refusals.h"
 #include "app/options/trace_options.h"
 #include "app/output/files.h"
+#include "app/output/graphviz.h"
 #include "app/output/output.h"
 #include "app/process/descriptor_stream.h"
 #include "app/process/isolation.h"
@@ -41,7 +42,11 @@ constexpr AnswerRow<PartitionAnswer> kPartitionFormats[] = {
     {{".txt"}, write_partition_text},
     {{".json", "--json", "write JSON (schemas/partition.schema.json)"}, write_plain<write_partition_json>},
     {{".md"}, write_plain<write_partition_markdown>},
-    {{".csv"}, write_plain<write_partition_csv>}};
+    {{".csv"}, write_plain<write_partition_csv>},
+    {{".dot"}, write_plain<write_partition_dot>},
+    {{".svg"}, write_plain<write_partition_dot>, "svg"},
+    {{".png"}, write_plain<write_partition_dot>, "png"},
+    {{".html"}, write_plain<write_partition_html>}};
 
 struct PartitionArguments : ModelArguments {
   CostArguments costs;
@@ -100,7 +105,8 @@ Partitioned partition_model(const PartitionArguments& arguments, const Config& c
   run_passes(config.passes, traced.collection, console);
   arguments.costs.apply(config, traced.collection, console);
   PartitionAnswer result{with_input(input, [&] { return partition(traced.collection, std::move(request)); }),
-                         {}};
+                         {},
+                         &traced.collection};
   result.gates = try_gates(gates, result.partition);
   return {traced, std::move(result)};
 }
@@ -182,7 +188,7 @@ int run_partition(PartitionArguments& arguments, Console& console) {
   enter_everything(config.options);
   config.options.beyond_ranges = !arguments.folder;
   if (config.passes.empty()) config.passes.emplace_back(kFunctional);
-  static_cast<void>(arguments.answer.format());  // reports wrong options before any work
+  const auto& format = kPartitionFormats[arguments.answer.format()];  // reports wrong options before any work
   std::vector<Gate> gates;
   for (const std::string& text : arguments.requirements) gates.push_back(parse_gate(text));
   if (arguments.ops.empty())
@@ -214,6 +220,7 @@ int run_partition(PartitionArguments& arguments, Console& console) {
     files = names_of_files(owners, request.sets);
   }
   Output output(arguments.answer.output(), input, console);
+  connect_graphviz(output, format.graphviz, arguments.isolation, console);
   if (arguments.folder) add_files(*arguments.folder, files, input, output, console);
   const TextLayout layout = arguments.answer.layout(console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
@@ -224,7 +231,6 @@ int run_partition(PartitionArguments& arguments, Console& console) {
                      shell_quoted(name) + " matches nothing of the model, nor a known operator or type");
     if (arguments.folder && !write_pieces(partitioned, config, files, input, output.beside(), console))
       return kModuleFailed;
-    const auto& format = kPartitionFormats[arguments.answer.format()];
     output.write([&](std::ostream& out) { format.write(partitioned.answer, out, layout); });
     const bool holds = std::ranges::all_of(partitioned.answer.gates, &GateResult::holds);
     return strict_code(config, partitioned.traced.collection, input, console, holds ? kDone : kNegative);

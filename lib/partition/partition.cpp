@@ -751,12 +751,15 @@ void Partitioner::add(const ModuleGraph& graph, const std::string& name, bool is
     if (!is_call(node) || one.verdict(id).is_free) continue;
     const std::string* reason = one.find_reason(id);
     if (reason != nullptr) add_left(name, node, *reason);
+    const std::int64_t before = result_.calls.taken;
     count(node, reason == nullptr);
     for_each_of<Argument::GraphRef>(node, [&](const Argument::GraphRef& reference) {
       const ModuleGraph* body = graph.subgraphs.find_graph(reference.name);
       if (body != nullptr && reason == nullptr) count_body(*body);
       if (body != nullptr && reason != nullptr) bodies.emplace_back(body, name + ":" + reference.name);
     });
+    if (const auto part = one.part_of(id); part && parts[*part].set)
+      result_.set_calls[*parts[*part].set] += result_.calls.taken - before;
   }
   for (const Part& part : parts) {
     if (is_root) {
@@ -832,6 +835,7 @@ void Partitioner::fold_reasons() {
 
 Partition Partitioner::run() {
   result_.model = collection_.model;
+  result_.set_calls.resize(request_.sets.size());
   for (const ModuleGraph& graph : collection_.graphs)
     add(graph, graph.module, &graph == &collection_.graphs.front());
   fold_reasons();

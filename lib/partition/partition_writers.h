@@ -2,8 +2,10 @@
 #pragma once
 
 #include <ostream>
+#include <string>
 #include <vector>
 
+#include "graph/graph_collection.h"
 #include "partition/gate.h"
 #include "partition/partition.h"
 #include "writers/formats/text_layout.h"
@@ -13,13 +15,19 @@ namespace fxtrace {
 struct PartitionAnswer {
   Partition partition;
   std::vector<GateResult> gates;
+  const GraphCollection* collection = nullptr;  // which is partitioned, for pictures
 };
+
+std::string percent_text(double ratio);  // "84%"
 
 void write_partition_text(const PartitionAnswer& answer, std::ostream& out, const TextLayout& layout);
 // Writes JSON (schemas/partition.schema.json).
 void write_partition_json(const PartitionAnswer& answer, std::ostream& out);
 // Writes GitHub's Markdown.
 void write_partition_markdown(const PartitionAnswer& answer, std::ostream& out);
+// Write the graphs of the collection with the marks of mark_parts() (partition_marks.h).
+void write_partition_dot(const PartitionAnswer& answer, std::ostream& out);
+void write_partition_html(const PartitionAnswer& answer, std::ostream& out);
 // Writes CSV, one row a part and one a call that is left.
 void write_partition_csv(const PartitionAnswer& answer, std::ostream& out);
 
