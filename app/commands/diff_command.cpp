@@ -23,6 +23,7 @@
 #include "compare/comparison.h"
 #include "compare/merged_collection.h"
 #include "graph/analysis/collection_summary.h"
+#include "writers/pictures/difference_marks.h"
 #include "writers/pictures/dot_writer.h"
 #include "writers/pictures/html_writer.h"
 #include "writers/reports/comparison_writers.h"
@@ -121,7 +122,9 @@ int diff(const DiffArguments& arguments, const Config& config, const TextLayout&
   output.write([&](std::ostream& out) {
     if (is_picture) {
       const MergedCollection& merged = isolated.keep_alive(merge(before, after, comparison, kinds.told));
-      return format == DiffFormat::kPage ? write_html(merged, out, {}) : write_dot(merged, out, {});
+      const Marking marking = mark_differences(merged);
+      return format == DiffFormat::kPage ? write_html(merged.collection, out, {}, marking)
+                                         : write_dot(merged.collection, out, {}, marking);
     }
     if (format == DiffFormat::kJson) return write_comparison_json(comparison, out);
     fold_equal_modules(comparison);
@@ -141,11 +144,7 @@ int run_diff(const DiffArguments& arguments, Console& console) {
   const InputFile first(arguments.before, console, arguments.isolation.seconds());
   const InputFile second(arguments.after, console, arguments.isolation.seconds());
   Output output(arguments.answer.output(), first, console);
-  if (const DiffFormatRow& format = arguments.format(); format.graphviz != nullptr) {
-    output.set_filter([graphviz = Graphviz(), &format, &arguments, &console](int dot_text, int picture) {
-      graphviz.draw(format.graphviz, dot_text, picture, arguments.isolation, console);
-    });
-  }
+  connect_graphviz(output, arguments.format().graphviz, arguments.isolation, console);
   const TextLayout layout = arguments.answer.layout(console);
   return run_isolated(arguments.isolation, first, output, console, config.options,
                       [&](Isolated& isolated) {

@@ -23,6 +23,7 @@
 #include "app/options/refusals.h"
 #include "app/options/trace_options.h"
 #include "app/output/files.h"
+#include "app/output/graphviz.h"
 #include "app/output/output.h"
 #include "app/process/descriptor_stream.h"
 #include "app/process/isolation.h"
@@ -43,7 +44,11 @@ constexpr AnswerRow<PartitionAnswer> kPartitionFormats[] = {
     {{".json", "--json", "write JSON (schemas/partition.schema.json)"}, write_plain<write_partition_json>},
     {{".md"}, write_plain<write_partition_markdown>},
     {{".csv"}, write_plain<write_partition_csv>},
-    {{".sarif"}, write_plain<write_partition_sarif>}};
+    {{".sarif"}, write_plain<write_partition_sarif>},
+    {{".dot"}, write_plain<write_partition_dot>},
+    {{".svg"}, write_plain<write_partition_dot>, "svg"},
+    {{".png"}, write_plain<write_partition_dot>, "png"},
+    {{".html"}, write_plain<write_partition_html>}};
 
 struct PartitionArguments : ModelArguments {
   CostArguments costs;
@@ -90,7 +95,8 @@ Partitioned partition_model(const PartitionArguments& arguments, const Config& c
   arguments.costs.apply(config, traced.collection, console);
   PartitionAnswer result{with_input(input, [&] { return partition(traced.collection, std::move(request)); }),
                          input.display(),
-                         {}};
+                         {},
+                         &traced.collection};
   result.gates = try_gates(gates, result.partition);
   return {traced, std::move(result)};
 }
@@ -173,7 +179,7 @@ int run_partition(PartitionArguments& arguments, Console& console) {
   config.options.beyond_ranges = !arguments.folder;
   config.options.grad = false;  // as for convert
   if (config.passes.empty()) config.passes.emplace_back(kFunctional);
-  static_cast<void>(arguments.answer.format());  // reports wrong options before any work
+  const auto& format = kPartitionFormats[arguments.answer.format()];  // reports wrong options before any work
   std::vector<Gate> gates;
   for (const std::string& text : arguments.requirements) gates.push_back(parse_gate(text));
   if (arguments.ops.empty())
@@ -205,6 +211,7 @@ int run_partition(PartitionArguments& arguments, Console& console) {
     files = names_of_files(owners, request.sets);
   }
   Output output(arguments.answer.output(), input, console);
+  connect_graphviz(output, format.graphviz, arguments.isolation, console);
   if (arguments.folder) add_files(*arguments.folder, files, input, output, console);
   const TextLayout layout = arguments.answer.layout(console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
@@ -221,7 +228,6 @@ int run_partition(PartitionArguments& arguments, Console& console) {
           "hint", "the sets name operators of exported programs: fxtrace convert makes one of TorchScript");
     if (arguments.folder && !write_pieces(partitioned, config, files, input, output.beside(), console))
       return kModuleFailed;
-    const auto& format = kPartitionFormats[arguments.answer.format()];
     output.write([&](std::ostream& out) { format.write(partitioned.answer, out, layout); });
     const bool holds = std::ranges::all_of(partitioned.answer.gates, &GateResult::holds);
     return strict_code(config, partitioned.traced.collection, input, console, holds ? kDone : kNegative);

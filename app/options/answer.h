@@ -33,6 +33,7 @@ template <class Answer>
 struct AnswerRow {
   AnswerFormat format;
   void (*write)(const Answer& answer, std::ostream& out, const TextLayout& layout);
+  const char* graphviz = nullptr;  // the format into which Graphviz converts what is written; null: none
 };
 
 // Adapts the writer of a format that has no layout.

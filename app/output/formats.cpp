@@ -129,21 +129,13 @@ const Format& FormatArguments::format() const {
 }
 
 void FormatArguments::check_terminal(const Console& console, bool asks_format) const {
-  const Format& format = this->format();
-  if (!console.out_is_terminal() || output_ != "-") return;
-  if (format.graphviz != nullptr && std::string_view(format.graphviz) == "png")
-    throw usage_error("PNG is binary, and stdout is a terminal", {"-o picture.png writes it to a file"});
-  if (!asks_format || format_) return;
+  if (!console.out_is_terminal() || output_ != "-" || !asks_format || format_) return;
   throw usage_error("without -o and -f this writes JSON, which is long for a terminal",
                     {"-o picture.svg draws it, -f text shows it here, and -f json shows the JSON"});
 }
 
 void FormatArguments::connect(Output& output, const IsolationArguments& isolation, Console& console) const {
-  const char* const drawn = format().graphviz;
-  if (drawn == nullptr) return;
-  output.set_filter([graphviz = Graphviz(), drawn, &isolation, &console](int dot_text, int picture) {
-    graphviz.draw(drawn, dot_text, picture, isolation, console);
-  });
+  connect_graphviz(output, format().graphviz, isolation, console);
 }
 
 void FormatArguments::write(const GraphCollection& collection, std::ostream& out) const {

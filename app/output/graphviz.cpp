@@ -178,4 +178,14 @@ std::string Graphviz::run(const Drawing& drawing, const IsolationArguments& isol
   return said;
 }
 
+void connect_graphviz(Output& output, const char* format, const IsolationArguments& isolation,
+                      Console& console) {
+  if (format == nullptr) return;
+  if (std::string_view(format) == "png" && output.display() == "stdout" && console.out_is_terminal())
+    throw usage_error("PNG is binary, and stdout is a terminal", {"-o picture.png writes it to a file"});
+  output.set_filter([graphviz = Graphviz(), format, &isolation, &console](int dot_text, int picture) {
+    graphviz.draw(format, dot_text, picture, isolation, console);
+  });
+}
+
 }  // namespace fxtrace::cli

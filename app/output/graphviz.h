@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/console.h"
+#include "app/output/output.h"
 #include "app/process/isolation.h"
 
 namespace fxtrace::cli {
@@ -37,5 +38,11 @@ class Graphviz {
 
   std::string program_;
 };
+
+// Lets Graphviz convert what is written to the output; a null `format` leaves it as it is.  Throws as
+// Graphviz(), and Error(kUsage) for a PNG that would go to a terminal.  `isolation` and `console` must
+// outlive the output.
+void connect_graphviz(Output& output, const char* format, const IsolationArguments& isolation,
+                      Console& console);
 
 }  // namespace fxtrace::cli

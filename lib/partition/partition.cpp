@@ -133,6 +133,7 @@ void Partitioner::add(const ModuleGraph& graph, const std::string& name, bool is
     if (!is_call(node) || made.verdicts[id.index].is_free) continue;
     const bool is_left = made.is_left(id);
     if (is_left) add_left(name, node, made.verdicts[id.index]);
+    const std::int64_t before = result_.calls.taken;
     count(node, !is_left);
     for_each_of<Argument::GraphRef>(node, [&](const Argument::GraphRef& reference) {
       const ModuleGraph* body = graph.subgraphs.find_graph(reference.name);
@@ -140,6 +141,8 @@ void Partitioner::add(const ModuleGraph& graph, const std::string& name, bool is
       if (body != nullptr && !is_left) count_body(*body);
       if (body != nullptr && is_left) bodies.emplace_back(body, name + ":" + reference.name);
     });
+    if (const auto part = made.part_of[id.index]; part && made.parts[*part].set)
+      result_.set_calls[*made.parts[*part].set] += result_.calls.taken - before;
   }
   for (const Part& part : made.parts) {
     if (is_root) {
@@ -217,6 +220,7 @@ void Partitioner::fold_reasons() {
 
 Partition Partitioner::run() {
   result_.model = collection_.model;
+  result_.set_calls.resize(request_.sets.size());
   for (const ModuleGraph& graph : collection_.graphs)
     add(graph, graph.module, &graph == &collection_.graphs.front());
   fold_reasons();

@@ -95,6 +95,7 @@ struct Partition {
   std::vector<LeftCall> left;       // in order of the graphs
   std::vector<LeftReason> reasons;  // the one with the most to gain first
   Coverage calls, operators, modules;
+  std::vector<std::int64_t> set_calls;     // the calls that are taken, by set
   std::optional<SymInt> macs, taken_macs;  // of the model's own graph; absent: unknown
   std::int64_t unknown = 0;                // calls there whose cost is unknown
   // Values that go from one part to another where one of them is a region, once for each part that takes

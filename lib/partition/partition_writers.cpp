@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "partition/partition_marks.h"
 #include "support/text/columns.h"
 #include "support/text/printable.h"
 #include "support/text/words.h"
@@ -17,18 +18,14 @@
 #include "writers/formats/json_parts.h"
 #include "writers/formats/markdown_text.h"
 #include "writers/formats/text_report.h"
+#include "writers/pictures/dot_writer.h"
+#include "writers/pictures/html_writer.h"
 
 namespace fxtrace {
 namespace {
 
 constexpr std::size_t kMostRows = 200;   // rows of a table
 constexpr std::size_t kMostPlaces = 10;  // calls of one reason that are shown
-
-std::string percent_text(double ratio) {
-  const double rounded = std::round(ratio * 1000) / 10;
-  // What is not whole must not look so.
-  return shortest_text(ratio < 1 ? std::min(rounded, 99.9) : rounded) + "%";
-}
 
 std::string size_text(const std::optional<SymInt>& size, std::string (*number_text)(std::int64_t)) {
   if (!size) return "?";
@@ -328,6 +325,20 @@ class PartitionJson {
 };
 
 }  // namespace
+
+std::string percent_text(double ratio) {
+  const double rounded = std::round(ratio * 1000) / 10;
+  // What is not whole must not look so.
+  return shortest_text(ratio < 1 ? std::min(rounded, 99.9) : rounded) + "%";
+}
+
+void write_partition_dot(const PartitionAnswer& answer, std::ostream& out) {
+  write_dot(*answer.collection, out, {}, mark_parts(answer.partition, *answer.collection));
+}
+
+void write_partition_html(const PartitionAnswer& answer, std::ostream& out) {
+  write_html(*answer.collection, out, {}, mark_parts(answer.partition, *answer.collection));
+}
 
 void write_partition_text(const PartitionAnswer& answer, std::ostream& out, const TextLayout& layout) {
   PartitionText(answer, out, layout).document();

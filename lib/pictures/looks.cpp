@@ -54,10 +54,10 @@ const LookStyle& style_of(Look look) {
   return kStyles[static_cast<std::size_t>(look)];
 }
 
-std::vector<Look> looks_in(const Picture& picture) {
+std::vector<Look> looks_in(const Picture& picture, const std::function<bool(Index)>& is_other) {
   std::vector<Look> found;
   for (Index index = 0; index < picture.outline.items.size(); ++index) {
-    if (picture.seen[index] == index && !picture.is_open[index])
+    if (picture.seen[index] == index && !picture.is_open[index] && !(is_other && is_other(index)))
       found.push_back(look_of(picture.outline[index]));
   }
   std::ranges::sort(found);

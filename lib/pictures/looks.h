@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,8 +27,9 @@ struct LookStyle {
   const char* line;  // the colour of the border
 };
 const LookStyle& style_of(Look look);
-// Returns the looks that occur in the picture, in the order of kLooks.
-std::vector<Look> looks_in(const Picture& picture);
+// Returns the looks that occur in the picture, in the order of kLooks, but for items that `is_other` says
+// have colours of their own.
+std::vector<Look> looks_in(const Picture& picture, const std::function<bool(Picture::Index)>& is_other = {});
 
 // Returns whether tracing failed for the item's module.
 bool is_failed(const Outline::Item& item);

@@ -316,11 +316,13 @@ CONTRAST = (pathlib.Path(__file__).parent / "page_contrast.js").read_text()
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_contrast(program, browser, tmp_path, scheme):
-    """4.5:1 for all text, in all colourings; of a model, of one with failures, and of what differs between two."""
+    """4.5:1 for all text, in all colourings; of a model, of one with failures, of what differs between two, and of parts."""
     pages = [page_of(program, tmp_path, NESTED)]
     pages.append(page_of(program, tmp_path / "failed", os.path.join(harness.SAMPLES, "control_flow_submodule.pt")))
     pages.append(tmp_path / "diff.html")
     program.stdout("diff", os.path.join(harness.SAMPLES, "vision_exported.pt2"), NESTED, "-o", str(pages[-1]))
+    pages.append(tmp_path / "parts.html")
+    program.stdout("partition", NESTED, "--ops", "xnnpack", "-o", str(pages[-1]))
     for path in pages:
         page = Page(browser, path, color_scheme=scheme)
         for colour in ("type", "cost", "failures"):
@@ -414,6 +416,35 @@ def test_what_does_not_differ_is_closed(program, browser, tmp_path):
     page = Page(browser, path)
     assert page.page.locator("#graph .item.box").count() > 0
     assert page.page.locator("#graph .item.open").count() == 0
+    page.close()
+
+
+def test_what_a_backend_takes(program, browser, tmp_path):
+    path = tmp_path / "parts.html"
+    (tmp_path / "npu").write_text("aten.linear.*\naten.relu.*\naten.layer_norm.*\naten.mul.*\n")
+    program.stdout("partition", NESTED, "--ops", str(tmp_path / "npu"), "-o", str(path))
+    page = Page(browser, path)
+    legend = page.page.inner_text("#legend")
+    assert re.search(r"npu: \d+(\.\d)?% of calls", legend) and re.search("\u00d7 left: .*% of calls", legend)
+    faded = "#graph .item.faded:not(.headline)"
+    left = "#graph .item.left:not(.headline)"
+    taken = "#graph .item.taken-1:not(.open):not(.headline)"
+    count = page.page.locator(taken).count()
+    assert count > 0 and page.page.locator(left).count() > 0 and page.page.locator(faded).count() == 0
+    page.page.locator("#legend button", has_text="left").click()
+    assert page.page.locator(f"{taken}.faded").count() == count and page.page.locator(f"{left}.faded").count() == 0
+    # What is drawn later is filtered, too.
+    page.page.click("#close-all")
+    page.wait_for("document.querySelectorAll('#graph .item.open').length === 0")
+    page.page.click("#open-all")
+    page.wait_for("document.querySelectorAll('#graph .item.open').length > 0")
+    assert page.page.locator(f"{taken}.faded").count() == page.page.locator(taken).count() > 0
+    page.page.locator("#legend button[aria-pressed=true]").click()
+    assert page.page.locator(faded).count() == 0
+    page.find("not in the set")
+    page.page.keyboard.press("Enter")
+    page.wait_for("document.querySelector('#details').innerText.includes('not in the set')")
+    assert re.search(r"left, part \d+: not in the set", page.details())
     page.close()
 
 

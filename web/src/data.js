@@ -7,12 +7,7 @@ export const Op = { none: 0, placeholder: 1, getAttr: 2, callFunction: 3, callMe
 export const opNames = ["", "placeholder", "get_attr", "call_function", "call_method", "call_module", "output"];
 const statusNames = ["traced", "leaf", "failed", "unvisited"];
 const parameterKinds = ["parameter", "buffer", "object"];
-const textColumns = ["title", "type", "details", "value", "note", "order", "path", "name", "target"];
-export const changes = [
-  { sign: "+", name: "added" },
-  { sign: "\u2212", name: "removed" },
-  { sign: "~", name: "changed" },
-];
+const textColumns = ["title", "type", "details", "value", "note", "order", "path", "name", "target", "mark_text"];
 const none = [];
 
 export class Data {
@@ -24,9 +19,10 @@ export class Data {
     this.kinds = Uint8Array.from(raw.kind);
     this.depths = Uint16Array.from(raw.depth);
     this.ops = Uint8Array.from(raw.op);
-    this.columns = Object.fromEntries(textColumns.map((name) => [name, Uint32Array.from(raw[name])]));
+    this.columns = Object.fromEntries(textColumns.map((name) => [name, Uint32Array.from(raw[name] ?? { length: this.count })]));
     this.failures = new Map(raw.failures);
-    this.marks = raw.mark && Uint8Array.from(raw.mark); // only in a picture of two models
+    this.marks = raw.mark && Uint8Array.from(raw.mark); // only where items are marked
+    this.markStyles = (raw.marks || none).map(([name, sign, meaning]) => ({ name, sign, meaning }));
     this.#findTree();
     this.#readInputs();
     this.nodeCount = this.kinds.reduce((sum, kind) => sum + (kind === Kind.node), 0);
@@ -102,12 +98,17 @@ export class Data {
   title(i) {
     const title = this.text("title", i);
     const mark = this.markOf(i);
-    return mark ? `${mark.sign} ${title || "(root)"}` : title;
+    return mark?.sign ? `${mark.sign} ${title || "(root)"}` : title;
   }
-  // The difference between two models: { sign, name, isWithin }; null where there is none.
+  // How the item is marked: { name, sign, meaning, isWithin }; null where it is not.
   markOf(i) {
     const mark = this.marks ? this.marks[i] : 0;
-    return mark ? { ...changes[(mark - 1) % 3], isWithin: mark > 3 } : null;
+    const count = this.markStyles.length;
+    return mark ? { ...this.markStyles[(mark - 1) % count], isWithin: mark > count } : null;
+  }
+  // Whether the item, or something in it, has the mark of that style.
+  hasMark(i, style) {
+    return this.marks.subarray(i, this.ends[i]).includes(style + 1);
   }
   isBox(i) {
     return this.kinds[i] !== Kind.node;

@@ -108,6 +108,7 @@ export class DetailsView {
         ["Scope", isNode ? this.#scope(item) : ""],
         ["Gives", data.text("value", item) ? code(data.text("value", item)) : ""],
         ["With", data.text("details", item)],
+        ["Mark", data.text("mark_text", item)],
         ["Holds", data.isBox(item) ? data.text("note", item) : ""],
         ["Call", data.call(item) > 1 || module?.calls > 1 ? `${data.call(item) || 1} of ${module?.calls ?? "?"}` : ""],
         ["Order", data.text("order", item)],

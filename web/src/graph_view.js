@@ -1,6 +1,6 @@
 // The graph: boxes and edges as SVG, which the user moves and zooms.
 
-import { changes, Kind } from "./data.js";
+import { Kind } from "./data.js";
 import { byId, html, svg } from "./dom.js";
 import { header, headerLabel, isRound, itemLabel, lineHeights, padding } from "./labels.js";
 import { kindOf } from "./kinds.js";
@@ -21,6 +21,7 @@ export class GraphView {
     this.boxes = new Map(); // by item: its place
     this.headers = []; // the headers of open boxes
     this.shapes = new Map(); // by item: its SVG group
+    this.style = -1; // see filter()
     this.element.append(
       svg(
         "defs",
@@ -78,6 +79,14 @@ export class GraphView {
     this.paper.replaceChildren(open, edges, headers, closed);
     this.#moveHeaders();
     this.select(this.selected);
+    this.filter(this.style);
+  }
+
+  // Fades what neither has the mark of that style nor contains something that has it; -1 fades nothing.
+  filter(style) {
+    this.style = style;
+    for (const shape of this.paper.querySelectorAll("[data-item]"))
+      shape.classList.toggle("faded", style >= 0 && !this.data.hasMark(Number(shape.dataset.item), style));
   }
 
   #itemOfId(id, neighbours) {
@@ -425,6 +434,7 @@ function tooltip(data, i) {
     data.text("details", i),
     data.text("note", i),
     data.text("value", i),
+    data.text("mark_text", i),
     failure === undefined ? "" : data.texts[failure],
   ]
     .filter((text, at, all) => text && all.indexOf(text) === at)
@@ -457,8 +467,9 @@ function roundedPath(points) {
   return `${path} L${last.x},${last.y}`;
 }
 
-// The legend: the meaning of the colours for each way of colouring.
-export function drawLegend(data, way, used) {
+// The legend: the meaning of the colours for each way of colouring.  A click on a mark calls `filter(style)`, or
+// filter(-1) if that is `chosen`.
+export function drawLegend(data, way, used, chosen, filter) {
   const legend = byId("legend");
   const entry = (className, text) => html("span", { class: "entry " + className }, html("i"), text);
   if (way === "cost") {
@@ -470,7 +481,20 @@ export function drawLegend(data, way, used) {
     legend.replaceChildren(entry("failed", data.failures.size ? "could not be traced" : "nothing failed"));
   } else {
     legend.replaceChildren(
-      ...(data.marks ? changes.map(({ sign, name }) => entry("change " + name, `${sign} ${name}`)) : []),
+      ...data.markStyles.map(({ name, sign, meaning }, style) => {
+        const shape = entry("change " + name, `${sign} ${meaning}`.trim());
+        if (!data.marks.includes(style + 1)) return shape;
+        return html(
+          "button",
+          {
+            type: "button",
+            title: "Show only these",
+            "aria-pressed": String(style === chosen),
+            onclick: () => filter(style === chosen ? -1 : style),
+          },
+          shape,
+        );
+      }),
       ...used.map((kind) => entry("kind-" + kind, kind)),
       data.failures.size ? entry("failed", "failed") : "",
     );

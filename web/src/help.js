@@ -5,6 +5,7 @@ import { byId, html } from "./dom.js";
 const keys = [
   ["Click", "select: its arguments, shape, cost, source and users; a closed box opens"],
   ["Double click, or the sign in a box", "close an open box"],
+  ["Click on a mark of the legend", "fade everything else"],
   ["Drag, wheel, pinch", "move and zoom"],
   ["/", "find by name, type, operator, path, shape, dtype, parameter or source, with one word or several; Enter goes there"],
   ["Arrow keys", "to the neighbour in that direction; with Shift the picture moves"],

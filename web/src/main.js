@@ -250,6 +250,11 @@ class Page {
       this.data,
       byId("colour").value,
       kinds.filter((kind) => used.has(kind)),
+      this.graph.style,
+      (style) => {
+        this.graph.filter(style);
+        this.#legend(this.drawn);
+      },
     );
     this.drawn = drawn;
   }

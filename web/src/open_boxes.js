@@ -42,8 +42,8 @@ export class OpenBoxes {
     return this.drawn(root).length;
   }
 
-  // Opens whole levels from the outside inwards while they fit.  Repeats stay closed; in a picture of two
-  // models so do boxes that are equal in both.
+  // Opens whole levels from the outside inwards while they fit.  Repeats stay closed; where items are marked, so
+  // do boxes without a mark and those that are all of one set.
   openLevels(root, limit, opens = (child) => this.#opensAtFirst(child)) {
     const { data } = this;
     let level = [root];
@@ -58,7 +58,7 @@ export class OpenBoxes {
   }
   #opensAtFirst(box) {
     const { data } = this;
-    return data.marks ? data.marks[box] > 0 : data.kinds[box] !== Kind.repeats;
+    return data.marks ? !!data.markOf(box)?.sign : data.kinds[box] !== Kind.repeats;
   }
 
   // Opens the box and all boxes around it; returns what was done for it: { closed: number, alone: bool }.

@@ -3,7 +3,7 @@
 
 // Fields further left weigh more.
 const columns = ["title", "name", "path", "type", "target"];
-export const searched = [...columns, "around", "value", "parameters", "source", "details"];
+export const searched = [...columns, "around", "value", "parameters", "source", "details", "mark_text"];
 
 export class Search {
   constructor(data) {
@@ -63,6 +63,7 @@ export class Search {
       this.#parameters(lower, usual),
       { texts: sources, rows: data.raw.source },
       { texts: lower, rows: data.columns.details },
+      { texts: lower, rows: data.columns.mark_text },
     ];
   }
 

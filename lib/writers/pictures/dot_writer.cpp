@@ -12,7 +12,6 @@
 #include "pictures/looks.h"
 #include "support/text/utf8.h"
 #include "writers/formats/dot_text.h"
-#include "writers/pictures/difference_marks.h"
 
 namespace fxtrace {
 namespace {
@@ -30,36 +29,22 @@ constexpr const char* kBody = "#7d5fb2";     // around bodies of control flow
 constexpr std::string_view kDotShapes[] = {"ellipse", "box", "box", "hexagon", "note", "box", "box"};
 static_assert(std::size(kDotShapes) == std::size(kLooks));
 
-// The mark of an item that differs between two models.
-struct DotMark {
-  const char* sign;
-  const char* meaning;
-  const char* style;  // the style of the border
-  const char* fill;
-  const char* line;
-};
-const DotMark& dot_mark(Change change) {
-  static constexpr DotMark kAdded = {"+", "added", ",bold", "#d2f4d9", "#1a7f37"};
-  static constexpr DotMark kRemoved = {"\u2212", "removed", ",dashed", "#ffdcd7", "#b3261e"};
-  static constexpr DotMark kChanged = {"~", "changed", "", "#fff1c2", "#8a6100"};
-  return change == Change::kAdded ? kAdded : change == Change::kRemoved ? kRemoved : kChanged;
-}
-
 // Nested clusters alternate, so that neighbours stand apart.
 constexpr const char* kClusterFills[] = {"#f6f8fa", "#ffffff"};
 
 class DotWriter {
  public:
-  // `merged`: the two models of which the collection is made, or null.
   DotWriter(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
-            const MergedCollection* merged = nullptr)
+            const Marking& marking = {})
       : collection_(collection),
         out_(out),
         options_(options),
-        picture_(make_picture(collection, options, distinction_of(merged))),
+        picture_(make_picture(collection, options, marking.distinction)),
         labels_(collection, picture_.outline, options.order),
-        parameters_(collection) {
-    if (merged != nullptr) marks_.emplace(*merged, picture_.outline);
+        parameters_(collection),
+        styles_(marking.styles),
+        has_all_(marking.has_all) {
+    if (marking.marks) marks_ = marking.marks(picture_.outline);
   }
 
   void document() {
@@ -79,8 +64,7 @@ class DotWriter {
     if (!picture_.note.empty()) out_ << kNewLine << small(dot_html(picture_.note), kQuiet) << kSomeRoom;
     out_ << kNewLine << legend() << kSomeRoom << kNewLine << ">;\n";
     for (const Index top : picture_.tops) {
-      const bool has_cluster = picture_.tops.size() > 1 || options_.focus.has_value();
-      if (has_cluster || !picture_.is_open[top]) {
+      if (has_cluster(top)) {
         box(top, "  ", 0);
       } else {
         for (const Index child : item(top).children) box(child, "  ", 0);
@@ -96,6 +80,7 @@ class DotWriter {
   }
 
  private:
+  static constexpr const char* kSquare = "\u25A0";
   static constexpr const char* kNewLine = "<BR ALIGN=\"LEFT\"/>";
   // An invisible space that makes a line higher, as needed below a title.
   static constexpr const char* kRoom = R"(<FONT POINT-SIZE="13">&#8202;</FONT>)";
@@ -114,14 +99,37 @@ class DotWriter {
   std::string beside(std::string_view text) const { return small("&#160;&#160;" + html(text), kQuiet); }
   std::string quiet(std::string_view text) const { return small(html(text), kQuiet); }
 
-  const DotMark* mark_of(Index index) const {
-    if (!marks_) return nullptr;
+  const MarkStyle* mark_of(Index index) const {
+    if (marks_.empty() || marks_[index].style == 0) return nullptr;
     const bool is_closed = item(index).kind != Kind::kNode && !picture_.is_open[index];
-    const auto change = is_closed ? marks_->of_closed(index) : marks_->own(index);
-    return change ? &dot_mark(*change) : nullptr;
+    return marks_[index].is_within && !is_closed ? nullptr : &styles_[marks_[index].style - 1];
   }
-  static std::string title_of(const DotMark* mark, const std::string& title) {
-    return mark == nullptr ? title : std::string(mark->sign) + " " + title;
+  static std::string title_of(const MarkStyle* mark, const std::string& title) {
+    return mark == nullptr || mark->sign.empty() ? title : mark->sign + " " + title;
+  }
+
+  // Returns the text about the mark; nothing where a coloured box around says the same.
+  std::string text_of_mark(Index index) const {
+    const bool has_text = !marks_.empty() && !marks_[index].text.empty();
+    if (!has_text) return {};
+    for (Index around = item(index).parent; around != Outline::kNone; around = item(around).parent) {
+      if (is_coloured(around) && marks_[around].text == marks_[index].text) return {};
+    }
+    return marks_[index].text;
+  }
+  // Returns whether the open box has the colour of its mark.
+  bool is_coloured(Index box) const {
+    const Kind kind = item(box).kind;
+    if (kind == Kind::kPart || kind == Kind::kOperator || kind == Kind::kBody || !picture_.is_open[box])
+      return false;
+    if (item(box).kind == Kind::kGraph && !has_cluster(box)) return false;
+    const MarkStyle* mark = mark_of(box);
+    return mark != nullptr && mark->box_fill != nullptr;
+  }
+
+  // Returns whether an open box at the top is drawn around its content.
+  bool has_cluster(Index top) const {
+    return !picture_.is_open[top] || picture_.tops.size() > 1 || options_.focus.has_value();
   }
 
   // Returns the title; on two lines if it is long.
@@ -151,16 +159,14 @@ class DotWriter {
   // Returns the meanings of the colours that occur in the picture.
   std::string legend() const {
     std::string text;
-    if (marks_) {
-      for (const Change change : {Change::kAdded, Change::kRemoved, Change::kChanged}) {
-        const DotMark& mark = dot_mark(change);
-        text += small("<B>" + dot_html(mark.sign) + "</B>", mark.line) +
-                small("&#160;" + dot_html(mark.meaning) + "&#160;&#160;", kQuiet);
-      }
-      text += std::string(kSomeRoom) + kNewLine;
+    for (const MarkStyle& mark : styles_) {
+      text += small("<B>" + dot_html(mark.sign.empty() ? kSquare : mark.sign) + "</B>", mark.line) +
+              small("&#160;" + html(mark.meaning) + "&#160;&#160;", kQuiet);
     }
-    for (const Look look : looks_in(picture_)) {
-      text += small("\u25A0", style_of(look).line) +
+    if (!styles_.empty()) text += std::string(kSomeRoom) + kNewLine;
+    for (const Look look :
+         looks_in(picture_, [&](Index index) { return has_all_ && mark_of(index) != nullptr; })) {
+      text += small(kSquare, style_of(look).line) +
               small("&#160;" + dot_html(style_of(look).meaning) + "&#160;&#160;", kQuiet);
     }
     if (!labels_.usual_dtype().empty()) {
@@ -180,20 +186,21 @@ class DotWriter {
       return;
     }
     const Label label = labels_.label(index);
-    const DotMark* mark = mark_of(index);
+    const MarkStyle* mark = mark_of(index);
     out_ << indent << "subgraph cluster_b" << index << " {\n"
          << indent << "  label=<" << title_html(title_of(mark, open_title(picture_, label, index)), kNewLine);
     if (!label.type.empty()) out_ << beside(label.type);
     if (!label.order.empty()) out_ << beside(label.order);
+    if (is_coloured(index)) out_ << beside(text_of_mark(index));
     if (box.kind == Kind::kModule && !label.details.empty())
       out_ << kNewLine << quiet(label.details) << kRoom;
     const bool failed = box.kind == Kind::kGraph && is_failed(item(index));
-    out_ << kNewLine << ">; tooltip=" << dot_quoted(about(index)) << "; margin=10; ";
+    out_ << kNewLine << ">; tooltip=" << dot_quoted(tooltip(index)) << "; margin=10; ";
     if (box.kind == Kind::kOperator || box.kind == Kind::kBody) {
       out_ << R"(style="rounded,dashed"; color=")" << kBody << "\"; penwidth=1.2;\n";
     } else {
-      out_ << R"(style="rounded,filled)" << (mark == nullptr ? "" : mark->style) << "\"; fillcolor=\""
-           << kClusterFills[level % 2] << "\"; color=\""
+      out_ << R"(style="rounded,filled)" << (mark == nullptr ? "" : mark->border) << "\"; fillcolor=\""
+           << (is_coloured(index) ? mark->box_fill : kClusterFills[level % 2]) << "\"; color=\""
            << (mark != nullptr ? mark->line
                : failed        ? kFailure
                                : "#afb8c1")
@@ -219,7 +226,7 @@ class DotWriter {
     const Look look = look_of(shown);
     const std::string_view shape = kDotShapes[static_cast<std::size_t>(look)];
     LookStyle style = style_of(look);
-    const DotMark* mark = mark_of(index);
+    const MarkStyle* mark = mark_of(index);
     if (mark != nullptr) {
       style.fill = mark->fill;
       style.line = mark->line;
@@ -240,10 +247,8 @@ class DotWriter {
     if (!label.failure.empty()) lines.push_back(failure(label.failure));
     for (const std::string& attribute : label.attributes) lines.push_back(small(html(attribute), kAmber));
     std::string note = label.note;
-    // A box that was added or removed as a whole needs no number.
-    const std::uint32_t inside = marks_ ? marks_->inside(index) : 0;
-    if (inside > 0 && marks_->of_closed(index) == Change::kChanged)
-      note += (note.empty() ? "" : ", ") + std::to_string(inside) + (inside == 1 ? " differs" : " differ");
+    if (const std::string text = text_of_mark(index); !text.empty())
+      note += (note.empty() ? "" : ", ") + text;
     if (picture_.same_as[index] != Outline::kNone)
       note = labels_.same_note(picture_.same_as[index], index) + ", " + note;
     for (const std::string_view line : break_lines(note, options_.max_label, 2))
@@ -253,7 +258,7 @@ class DotWriter {
     const bool is_repeated = shown.kind == Kind::kRepeats;
     out_ << indent << "b" << index << " [shape=" << shape << ", style=\""
          << (is_round ? "rounded,filled" : "filled") << (is_outside(index) ? ",dashed" : "")
-         << (mark == nullptr ? "" : mark->style) << "\", fillcolor=\"" << style.fill << "\", color=\""
+         << (mark == nullptr ? "" : mark->border) << "\", fillcolor=\"" << style.fill << "\", color=\""
          << style.line << "\"";
     if (shown.kind != Kind::kNode) out_ << ", peripheries=" << (is_repeated ? 3 : 2);
     out_ << ", label=<";
@@ -261,10 +266,14 @@ class DotWriter {
       out_ << (i == 0 ? "" : "<BR/>") << lines[i] << (i == 0 ? "" : i == 1 ? kRoom : kSomeRoom);
     if (options_.parameters && shown.kind == Kind::kNode && shown.node->op == Opcode::kCallModule)
       parameters_of(shown);
-    out_ << ">, tooltip=" << dot_quoted(about(index)) << "];\n";
+    out_ << ">, tooltip=" << dot_quoted(tooltip(index)) << "];\n";
   }
 
-  // Returns the tooltip: what the label leaves out.
+  std::string tooltip(Index index) const {
+    const MarkStyle* mark = mark_of(index);
+    return about(index) + (mark != nullptr && mark->box_fill != nullptr ? "; " + marks_[index].text : "");
+  }
+  // Returns what the label leaves out.
   std::string about(Index index) const {
     const Outline::Item& shown = item(index);
     std::string text;
@@ -305,13 +314,15 @@ class DotWriter {
     }
   }
 
-  std::optional<DifferenceMarks> marks_;  // for two models
   const GraphCollection& collection_;
   std::ostream& out_;
   const PictureOptions& options_;
   Picture picture_;
   Labels labels_;
   LeafParameters parameters_;
+  std::vector<MarkStyle> styles_;
+  bool has_all_;
+  std::vector<Mark> marks_;  // by item; empty when nothing is marked
 };
 
 }  // namespace
@@ -320,8 +331,9 @@ void write_dot(const GraphCollection& collection, std::ostream& out, const Pictu
   DotWriter(collection, out, options).document();
 }
 
-void write_dot(const MergedCollection& merged, std::ostream& out, const PictureOptions& options) {
-  DotWriter(merged.collection, out, options, &merged).document();
+void write_dot(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
+               const Marking& marking) {
+  DotWriter(collection, out, options, marking).document();
 }
 
 }  // namespace fxtrace

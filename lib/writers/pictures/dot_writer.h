@@ -6,9 +6,9 @@
 
 #include <ostream>
 
-#include "compare/merged_collection.h"
 #include "graph/graph_collection.h"
 #include "pictures/picture.h"
+#include "writers/pictures/marks.h"
 
 namespace fxtrace {
 
@@ -17,9 +17,8 @@ namespace fxtrace {
 // as make_picture().
 void write_dot(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
 
-// Likewise for two models merged into one, with marks: an added item has a bold border and "+" in front of
-// its title, a removed one a dashed border and "-", a changed or moved one "~".  A closed box gives the
-// number of differences in it.
-void write_dot(const MergedCollection& merged, std::ostream& out, const PictureOptions& options);
+// Likewise with marks.
+void write_dot(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
+               const Marking& marking);
 
 }  // namespace fxtrace

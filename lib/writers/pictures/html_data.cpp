@@ -18,7 +18,6 @@
 #include "support/text/utf8.h"
 #include "symbolic/readable_size.h"
 #include "writers/formats/html_text.h"
-#include "writers/pictures/difference_marks.h"
 
 namespace fxtrace {
 namespace {
@@ -72,14 +71,15 @@ std::string size_json(const std::optional<SymInt>& size, std::string (*number_te
 class HtmlDataWriter {
  public:
   HtmlDataWriter(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
-                 const MergedCollection* merged)
+                 const Marking& marking)
       : collection_(collection),
         out_(out),
-        outline_(make_folded_outline(collection, options, distinction_of(merged))),
+        outline_(make_folded_outline(collection, options, marking.distinction)),
         labels_(collection, outline_, true),
-        arguments_(outline_, labels_) {
+        arguments_(outline_, labels_),
+        styles_(marking.styles) {
     text("");
-    if (merged != nullptr) marks_.emplace(*merged, outline_);
+    if (marking.marks) marks_ = marking.marks(outline_);
   }
 
   void write() {
@@ -185,7 +185,14 @@ class HtmlDataWriter {
       write_list(label(i).attributes, [&](const std::string& attribute) { out_ << text(attribute); });
     });
     column("arguments", [&](Index i) { write_arguments(i); });
-    if (marks_) column("mark", [&](Index i) { out_ << mark(i); });
+    if (!marks_.empty()) {
+      column("mark", [&](Index i) { out_ << marks_[i].style + (marks_[i].is_within ? styles_.size() : 0); });
+      column("mark_text", [&](Index i) { out_ << text(marks_[i].text); });
+      table("marks", styles_, [&](const MarkStyle& style) {
+        out_ << '[' << html_json(style.name) << ',' << html_json(style.sign) << ','
+             << html_json(style.meaning) << ']';
+      });
+    }
     out_ << ",\n\"failures\":[";
     bool is_first = true;
     for (const Index i : order_) {
@@ -195,13 +202,6 @@ class HtmlDataWriter {
       is_first = false;
     }
     out_ << ']';
-  }
-
-  int mark(Index index) const {
-    const auto change = marks_->of_closed(index);
-    if (!change) return 0;
-    const int number = *change == Change::kAdded ? 1 : *change == Change::kRemoved ? 2 : 3;
-    return marks_->own(index) ? number : number + 3;
   }
 
   template <class T, class F>
@@ -317,10 +317,11 @@ class HtmlDataWriter {
   Outline outline_;
   Labels labels_;
   Arguments arguments_;
-  std::optional<DifferenceMarks> marks_;  // for two models
-  std::vector<Index> order_;              // items in pre-order
-  std::vector<Index> place_;              // by item: its index in `order_`
-  std::vector<Sum> sums_;                 // by place
+  std::vector<MarkStyle> styles_;
+  std::vector<Mark> marks_;   // by item; empty when nothing is marked
+  std::vector<Index> order_;  // items in pre-order
+  std::vector<Index> place_;  // by item: its index in `order_`
+  std::vector<Sum> sums_;     // by place
 
   std::unordered_map<std::string, std::size_t> text_places_;
   std::vector<const std::string*> texts_;
@@ -335,8 +336,8 @@ class HtmlDataWriter {
 }  // namespace
 
 void write_html_data(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
-                     const MergedCollection* merged) {
-  HtmlDataWriter(collection, out, options, merged).write();
+                     const Marking& marking) {
+  HtmlDataWriter(collection, out, options, marking).write();
 }
 
 }  // namespace fxtrace

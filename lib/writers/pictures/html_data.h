@@ -18,7 +18,11 @@
 //    number for comparisons].  MACs and bytes of activations are numbers, or strings for expressions and for
 //    numbers from 2^53 on, which JavaScript does not hold exactly.  The cost of a box is the sum of its
 //    content, except for control flow and graphs that have a cost of their own.
-// 7. `failures` is [place, text] for the items that failed; `mark` is there only for two models in one.
+// 7. `failures` is [place, text] for the items that failed.
+// 8. Only where items are marked (marks.h), `marks` has [class, sign, meaning] of each style.  The column
+// `mark`
+//    is 0 for items without a mark, 1 plus the index of the style, or that plus the number of styles where
+//    only content of a box is marked; `mark_text` is the text about it.
 //
 // Example: b = x.clone(); r = b[0]; return r, with some of the columns.
 //
@@ -34,16 +38,14 @@
 
 #include <ostream>
 
-#include "compare/merged_collection.h"
 #include "graph/graph_collection.h"
 #include "pictures/picture.h"
+#include "writers/pictures/marks.h"
 
 namespace fxtrace {
 
-// Writes the JSON without a newline; it is safe inside <script> tags.  `merged`: the two models of which the
-// collection is made, or null.  If it is given, there is a column `mark`: 0 for equal items, 1 for added, 2
-// for removed, 3 for changed ones, and 4 to 6 likewise for boxes that only contain such items.
+// Writes the JSON without a newline; it is safe inside <script> tags.
 void write_html_data(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
-                     const MergedCollection* merged = nullptr);
+                     const Marking& marking = {});
 
 }  // namespace fxtrace

@@ -6,25 +6,17 @@
 
 namespace fxtrace {
 
-namespace {
+void write_html(const GraphCollection& collection, std::ostream& out, const PictureOptions& options) {
+  write_html(collection, out, options, {});
+}
 
-void write_page(const GraphCollection& collection, const MergedCollection* merged, std::ostream& out,
-                const PictureOptions& options) {
+void write_html(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
+                const Marking& marking) {
   const HtmlPage page = html_page();
   const GraphCollection::Model& model = collection.model;
   out << page.before_title << html_text(model.file.empty() ? model.type : model.file) << page.before_data;
-  write_html_data(collection, out, options, merged);
+  write_html_data(collection, out, options, marking);
   out << page.after_data;
-}
-
-}  // namespace
-
-void write_html(const GraphCollection& collection, std::ostream& out, const PictureOptions& options) {
-  write_page(collection, nullptr, out, options);
-}
-
-void write_html(const MergedCollection& merged, std::ostream& out, const PictureOptions& options) {
-  write_page(merged.collection, &merged, out, options);
 }
 
 }  // namespace fxtrace

@@ -3,9 +3,9 @@
 
 #include <ostream>
 
-#include "compare/merged_collection.h"
 #include "graph/graph_collection.h"
 #include "pictures/picture.h"
+#include "writers/pictures/marks.h"
 
 namespace fxtrace {
 
@@ -14,7 +14,8 @@ namespace fxtrace {
 // same collection gives the same bytes.
 void write_html(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
 
-// Likewise for two models merged into one, with the marks of write_dot().
-void write_html(const MergedCollection& merged, std::ostream& out, const PictureOptions& options);
+// Likewise with marks.
+void write_html(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
+                const Marking& marking);
 
 }  // namespace fxtrace

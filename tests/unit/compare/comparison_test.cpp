@@ -14,6 +14,7 @@
 #include "operators/operators.h"
 #include "opinfo/operator_row.h"
 #include "sample_collection.h"
+#include "writers/pictures/difference_marks.h"
 #include "writers/pictures/dot_writer.h"
 #include "writers/pictures/html_writer.h"
 #include "writers/reports/comparison_writers.h"
@@ -800,12 +801,12 @@ TEST_CASE("merge puts what was removed where it stood, and marks what differs") 
   CHECK(marks == Lines{"sin removed", "exp added"});
   CHECK(merged.modules.at("b") == Change::kChanged);
   std::ostringstream dot;
-  write_dot(merged, dot, PictureOptions{});
+  write_dot(merged.collection, dot, {}, mark_differences(merged));
   CHECK(dot.str().find("<B>+ exp</B>") != std::string::npos);
   CHECK(dot.str().find("style=\"rounded,filled,dashed\"") != std::string::npos);
   // The graph, the box of the module, and its content.
   std::ostringstream page;
-  write_html(merged, page, PictureOptions{});
+  write_html(merged.collection, page, {}, mark_differences(merged));
   CHECK(page.str().find("\"mark\":[6,0,3,0,2,0,1,0]") != std::string::npos);
   // Kinds that are not reported are not marked.
   CHECK(merge(a, b, comparison, {}).nodes.empty());
@@ -831,7 +832,7 @@ TEST_CASE("what differs is drawn apart from its equals, and nothing else is mark
     const ModelComparison comparison = compare(a, b, {DifferenceKinds::all()});
     const MergedCollection merged = merge(a, b, comparison, DifferenceKinds::usual());
     std::ostringstream dot;
-    write_dot(merged, dot, PictureOptions{});
+    write_dot(merged.collection, dot, {}, mark_differences(merged));
     Lines lines;
     std::istringstream text(dot.str());
     // Titles with their marks, and the lines below them.
@@ -892,7 +893,8 @@ TEST_CASE("a row of equals in a box that was removed is marked as the box is") {
   const auto b = collection("%x = placeholder[x]()\n%output = output[output](%x)");
   const ModelComparison comparison = compare(a, b, {DifferenceKinds::all()});
   std::ostringstream dot;
-  write_dot(merge(a, b, comparison, DifferenceKinds::usual()), dot, PictureOptions{});
+  const MergedCollection merged = merge(a, b, comparison, DifferenceKinds::usual());
+  write_dot(merged.collection, dot, {}, mark_differences(merged));
   CHECK(dot.str().find("<B>\u2212 h</B>") != std::string::npos);
   CHECK(dot.str().find("<B>\u2212 1 \u2026 3</B>") != std::string::npos);
 }
@@ -1008,6 +1010,6 @@ TEST_CASE("a leaf is marked where something in it differs") {
   const MergedCollection merged = merge(a, b, comparison, DifferenceKinds::usual());
   CHECK(merged.modules.at("enc") == Change::kChanged);
   std::ostringstream dot;
-  write_dot(merged, dot, PictureOptions{});
+  write_dot(merged.collection, dot, {}, mark_differences(merged));
   CHECK(dot.str().find("<B>~ enc</B>") != std::string::npos);
 }

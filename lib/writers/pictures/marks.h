@@ -1,0 +1,38 @@
+// Marks: what a picture says of its items besides what they are, such as how two models differ.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pictures/outline.h"
+#include "pictures/repeats.h"
+
+namespace fxtrace {
+
+struct MarkStyle {
+  std::string name;     // a class of the page's style sheet: "added"
+  std::string sign;     // in front of titles: "+"; may be empty
+  std::string meaning;  // the text in a legend
+  const char* border;   // more words for DOT's style: ",bold"
+  const char* fill;
+  const char* line;  // the colour of the border
+  // The fill of an open box, which tells the text too, as tooltips do; null: as without a mark.
+  const char* box_fill = nullptr;
+};
+
+struct Mark {
+  std::size_t style = 0;   // 1 plus the index of the style; 0: not marked
+  bool is_within = false;  // only content of the box is marked, which shows while it is closed
+  std::string text = {};   // about the mark: "3 differ"; may be empty
+};
+
+struct Marking {
+  std::vector<MarkStyle> styles;
+  bool has_all = false;  // items are marked as a rule, so legends leave out looks that only marked ones have
+  Distinction distinction;  // keeps items apart that are marked in different ways when repeats are folded
+  std::function<std::vector<Mark>(const Outline&)> marks;  // by item
+};
+
+}  // namespace fxtrace
