@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 namespace fxtrace {
 namespace {
@@ -9,7 +10,7 @@ namespace {
 // Pairs of numbers, to be asked for all seconds of a first.
 class Index {
  public:
-  Index(std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs, std::size_t size)
+  Index(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs, std::size_t size)
       : begin_(size + 1), seconds_(pairs.size()) {
     for (const auto& [first, second] : pairs) ++begin_[first + 1];
     for (std::size_t i = 0; i < size; ++i) begin_[i + 1] += begin_[i];
@@ -110,7 +111,7 @@ class Scheduler {
       });
       if (users[task] == 0) ends.push_back(task);
     }
-    const Index givers(std::move(needs), size_);
+    const Index givers(needs, size_);
     while (!ends.empty()) {
       const std::uint32_t end = ends.back();
       ends.pop_back();
@@ -129,11 +130,11 @@ class Scheduler {
   // Counts, by unit, the most changes of owner on a way from it to the end.
   void find_turns() {
     turns_.assign(size_, 0);
-    for (auto unit = order_.rbegin(); unit != order_.rend(); ++unit) {
-      users_.for_each(*unit, [&](std::uint32_t user) {
+    for (const std::uint32_t unit : std::views::reverse(order_)) {
+      users_.for_each(unit, [&](std::uint32_t user) {
         const bool is_turn =
-            owner_[user] != owner_[*unit] && owner_[user] != kAnybody && owner_[*unit] != kAnybody;
-        turns_[*unit] = std::max(turns_[*unit], turns_[user] + (is_turn ? 1 : 0));
+            owner_[user] != owner_[unit] && owner_[user] != kAnybody && owner_[unit] != kAnybody;
+        turns_[unit] = std::max(turns_[unit], turns_[user] + (is_turn ? 1 : 0));
       });
     }
   }
@@ -193,8 +194,7 @@ class Scheduler {
   }
 
   void move_later() {
-    for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
-      const std::uint32_t unit = *at;
+    for (const std::uint32_t unit : std::views::reverse(order_)) {
       std::uint32_t first_use = Runs::kNone;
       users_.for_each(unit, [&](std::uint32_t user) { first_use = std::min(first_use, run_[user]); });
       if (first_use == Runs::kNone || first_use == run_[unit]) continue;
