@@ -563,7 +563,8 @@ def partition(fxtrace: str, model: str, of_set: str) -> tuple[dict[str, str], di
         traced = os.path.join(folder, "trace.json")
         run = [fxtrace, "trace", model, "--no-default-leaves", "--pass", PASS, "-o", traced]
         subprocess.run(run, check=True, capture_output=True, text=True)
-        run = [fxtrace, "partition", model, "--ops", of_set, "--pass", PASS, "--json"]
+        ops = os.path.join(harness.ROOT, "lib", "partition", "sets", f"{of_set}.json")  # not the one that the program was built with
+        run = [fxtrace, "partition", model, "--ops", ops, "--pass", PASS, "--json"]
         report = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
         with open(traced, encoding="utf-8") as file:
             nodes = json.load(file)["graphs"][0]["nodes"]
