@@ -379,7 +379,9 @@ def why_not_run(node: torch.fx.Node, constants: set[str]) -> str:
             continue
         try:
             program = torch.export.export(call, tuple(call.inputs))
-            _load_for_executorch_from_buffer(to_edge(program).to_executorch().buffer).forward(call.inputs)
+            buffer = to_edge(program).to_executorch().buffer  # must outlive the module
+            module = _load_for_executorch_from_buffer(buffer)
+            module.forward(call.inputs)
             ANSWERS[key] = ""
         except Exception as error:
             ANSWERS[key] = f"{type(error).__name__}: {(str(error).strip() or ' ').splitlines()[0]}"
