@@ -1,23 +1,30 @@
 #!/usr/bin/env python3
 """Asks backends which nodes of a program they take, to hold the sets of scripts/operator_sets against their answers.
 
-    compare_backends.py OUT [--backends NAME ...] [--models NAME ...]
+    compare_backends.py ask OUT [--backends NAME ...] [--models NAME ...]
+    compare_backends.py compare OUT [--fxtrace PATH] [--backends NAME ...] [--models NAME ...] [--most N]
 
-Run by hand in an environment that scripts/operator_sets makes for the set (`--environments DIR`), with torchvision, timm and
+`ask` is run by hand in an environment that scripts/operator_sets makes for the set (`--environments DIR`), with torchvision, timm and
 transformers for the models of tests/python/zoo.py.  For each model and backend it writes OUT/MODEL.BACKEND.pt2, the program that the
 backend was given (edge operators by the names that they have in ATen), and OUT/MODEL.BACKEND.json:
 
     {"model": "MODEL.BACKEND.pt2", "set": NAME, "taken": [node, ...], "left": {node: [target, reason]}}
 
 Beside the zoo there are drawn calls of one operator each, on both sides of the conditions that a set has.
+
+`compare` runs `fxtrace partition` on these programs and prints how far it agrees, by model and by operator.
 """
 
 import argparse
+import collections
+import glob
 import json
 import logging
 import operator
 import os
+import subprocess
 import sys
+import tempfile
 import warnings
 from typing import Any, Callable, Iterator
 
@@ -25,6 +32,7 @@ import torch
 import torch._export.verifier
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+import harness  # noqa: E402
 import zoo  # noqa: E402
 
 # --- programs ---
@@ -227,9 +235,9 @@ def zoo_programs(wanted: list[str]) -> Iterator[tuple[str, torch.export.Exported
         made.add(name)
         path = os.path.join(OUT, f"{name}.zoo.pt2")
         try:
+            torch.manual_seed(0)
+            module, inputs = zoo.MAKERS[entry]()  # registers what a saved program needs, too
             if not os.path.exists(path):
-                torch.manual_seed(0)
-                module, inputs = zoo.MAKERS[entry]()
                 if not isinstance(module, torch.nn.Module):
                     module = module(False)
                 zoo.export(module.eval(), inputs, way if way == "exported_dynamic" else "exported", path)
@@ -326,7 +334,8 @@ def ask_before_edge(program: torch.export.ExportedProgram) -> Answer:
         found = set()
         for source in sources:
             node = nodes.get(source.name)
-            found |= {source.name} if node is not None and str(node.target) == source.target else origins(source.from_node)
+            itself = {source.name} if node is not None and str(node.target) == source.target else set()
+            found |= origins(source.from_node) or itself  # what is decomposed gives names that other nodes had before
         return found
 
     parts: dict[str, list[torch.fx.Node]] = {}
@@ -341,14 +350,54 @@ def ask_before_edge(program: torch.export.ExportedProgram) -> Answer:
     return program, [name for name in parts if name not in left], left
 
 
+ANSWERS: dict[str, str] = {}  # to calls that were asked before
+
+
+def constants_of(program: torch.export.ExportedProgram) -> set[str]:
+    signature = program.graph_signature
+    return {*signature.inputs_to_parameters, *signature.inputs_to_buffers, *signature.inputs_to_lifted_tensor_constants}
+
+
+def has_tensors(node: torch.fx.Node) -> bool:
+    """Whether the node gives tensors."""
+    return isinstance(node.meta.get("val"), (torch.Tensor, list, tuple))
+
+
+def why_not_run(node: torch.fx.Node, constants: set[str]) -> str:
+    """What the runtime says when it runs the node by itself."""
+    from executorch.exir import to_edge
+    from executorch.extension.pybindings.portable_lib import _load_for_executorch_from_buffer
+
+    for fill in (1, 0):  # zeros where ones are no indices
+        call = OneCall(node, constants, fill)
+        key = f"run {node.target} {call.call_args} {[(tensor.shape, tensor.dtype) for tensor in call.inputs]} {call.sources}"
+        if key in ANSWERS:
+            return ANSWERS[key]
+        try:
+            call(*call.inputs)
+        except Exception:
+            continue
+        try:
+            program = torch.export.export(call, tuple(call.inputs))
+            buffer = to_edge(program).to_executorch().buffer  # must outlive the module
+            module = _load_for_executorch_from_buffer(buffer)
+            module.forward(call.inputs)
+            ANSWERS[key] = ""
+        except Exception as error:
+            ANSWERS[key] = f"{type(error).__name__}: {(str(error).strip() or ' ').splitlines()[0]}"
+        return ANSWERS[key]
+    return ""
+
+
 def ask_portable(program: torch.export.ExportedProgram) -> Answer:
-    """Whether the runtime of the package has a kernel for what each node is called as."""
+    """Whether the runtime of the package has a kernel for what each node is called as, and that runs the node by itself."""
     from executorch.exir.operator.convert import to_out_variant
     from executorch.exir.passes.executorch_prim_ops_registry import _PYTHON_SYM_OPS_TO_EXECUTORCH_SYM_OPS, is_sym_op
     from executorch.extension.pybindings import portable_lib
 
     kernels = set(portable_lib._get_operator_names())
     edge = edge_program(program, None)
+    constants = constants_of(edge)
     taken, left = [], {}
     for node in calls(edge):
         if node.target is operator.getitem:
@@ -362,12 +411,16 @@ def ask_portable(program: torch.export.ExportedProgram) -> Answer:
                 called = to_out_variant(target)[0]
             name = (called if isinstance(called, torch._ops.OpOverload) else called._op).name()
             name = name if name in kernels else name + ".out" if name + ".out" in kernels else name.replace("aten::sym_", "executorch_prim::et_sym_")
-            if name in kernels or is_sym_op(target):
-                taken.append(node.name)
-            else:
-                left[node.name] = [target_of(node), f"no kernel {name}"]
+            reason = "" if name in kernels or is_sym_op(target) else f"no kernel {name}"
         except (RuntimeError, AssertionError, AttributeError, TypeError):
-            left[node.name] = [target_of(node), "no out variant"]
+            reason = "no out variant"
+        # Operators of ExecuTorch's own are made by its passes, and cannot be exported.
+        if not reason and not is_sym_op(target) and target.namespace == "aten" and has_tensors(node):
+            reason = why_not_run(node, constants)
+        if reason:
+            left[node.name] = [target_of(node), reason]
+        else:
+            taken.append(node.name)
     name_as_aten(edge)
     return edge, taken, left
 
@@ -375,9 +428,9 @@ def ask_portable(program: torch.export.ExportedProgram) -> Answer:
 class OneCall(torch.nn.Module):
     """The call of a node, with its constants as buffers and tensors like its inputs: Core ML has no inputs or outputs of booleans."""
 
-    def __init__(self, node: torch.fx.Node, constants: set[str]):
+    def __init__(self, node: torch.fx.Node, constants: set[str], fill: int = 1):
         super().__init__()
-        self.target = node.target
+        self.target = aten(node.target)
         self.used = {user.args[1] for user in node.users if user.target is operator.getitem}
         self.inputs: list[torch.Tensor] = []
         self.sources: list[tuple[str, bool]] = []  # the name of a buffer or "", and whether it is of booleans
@@ -389,7 +442,7 @@ class OneCall(torch.nn.Module):
             value = argument.meta["val"]
             if not isinstance(value, torch.Tensor):
                 return number(value)
-            tensor = torch.ones([number(size) for size in value.shape], dtype=value.dtype)
+            tensor = torch.full([number(size) for size in value.shape], fill, dtype=value.dtype)
             is_bool = tensor.dtype == torch.bool
             if argument.name in constants:
                 self.sources.append((f"constant{len(self.sources)}", False))
@@ -419,22 +472,19 @@ class Place:
         return "tensor"
 
 
-CONVERTED: dict[str, str] = {}
-
-
 def why_not_converted(node: torch.fx.Node, constants: set[str]) -> str:
     import coremltools
 
     call = OneCall(node, constants)
     key = f"{node.target} {call.call_args} {[(tensor.dim(), tensor.dtype) for tensor in call.inputs]} {call.sources}"
-    if key not in CONVERTED:
+    if key not in ANSWERS:
         try:
             program = torch.export.export(call, tuple(call.inputs)).run_decompositions({})
             coremltools.convert(program, convert_to="milinternal", minimum_deployment_target=coremltools.target.iOS18)
-            CONVERTED[key] = ""
+            ANSWERS[key] = ""
         except Exception as error:
-            CONVERTED[key] = f"{type(error).__name__}: {(str(error).strip() or ' ').splitlines()[0]}"
-    return CONVERTED[key]
+            ANSWERS[key] = f"{type(error).__name__}: {(str(error).strip() or ' ').splitlines()[0]}"
+    return ANSWERS[key]
 
 
 def ask_coreml(program: torch.export.ExportedProgram) -> Answer:
@@ -443,14 +493,13 @@ def ask_coreml(program: torch.export.ExportedProgram) -> Answer:
     from coremltools.converters.mil.frontend.torch.internal_graph import InternalTorchIRNode
 
     program = program.run_decompositions({})
-    signature = program.graph_signature
-    constants = {*signature.inputs_to_parameters, *signature.inputs_to_buffers, *signature.inputs_to_lifted_tensor_constants}
+    constants = constants_of(program)
     taken, left = [], {}
     for node in calls(program):
         try:
             InternalTorchIRNode.from_exir_node(node)
             reason = ""
-            if isinstance(node.target, torch._ops.OpOverload) and isinstance(node.meta.get("val"), (torch.Tensor, list, tuple)):
+            if isinstance(node.target, torch._ops.OpOverload) and has_tensors(node):
                 reason = why_not_converted(node, constants)
         except (NotImplementedError, KeyError) as error:
             reason = f"no translation of {str(error).rpartition(' ')[2]}"
@@ -469,15 +518,8 @@ BACKENDS = {
 }
 
 
-def main() -> int:
+def ask(options: argparse.Namespace) -> None:
     global OUT
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", metavar="OUT")
-    parser.add_argument("--backends", metavar="NAME", nargs="*", choices=BACKENDS, default=list(BACKENDS))
-    parser.add_argument("--models", metavar="NAME", nargs="*", default=[], help='of the zoo, and "drawn"; all if there is none')
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.NOTSET)
     OUT = os.path.abspath(options.out)
     os.makedirs(OUT, exist_ok=True)
 
@@ -489,20 +531,122 @@ def main() -> int:
 
     for name, program in programs():
         for backend in options.backends:
-            of_set, ask = BACKENDS[backend]
+            of_set, ask_backend = BACKENDS[backend]
             base = os.path.join(OUT, f"{name}.{backend}")
             if os.path.exists(f"{base}.json"):
                 continue
             try:
-                given, taken, left = ask(program)
+                given, taken, left = ask_backend(program)
                 torch.export.save(given, f"{base}.pt2")
             except Exception as error:
-                print(f"{name}: {backend}: {type(error).__name__}: {(str(error) or ' ').splitlines()[0]}", flush=True)
-                continue
+                reason = f"{type(error).__name__}: {(str(error).strip() or ' ').splitlines()[0]}"
+                if not name.startswith("drawn_"):
+                    print(f"{name}: {backend}: {reason}", flush=True)
+                    continue
+                given, taken, left = program, [], {node.name: [target_of(node), reason] for node in calls(program)}
+                torch.export.save(given, f"{base}.pt2")
             with open(f"{base}.json", "w", encoding="utf-8") as file:
-                json.dump({"model": f"{base}.pt2", "set": of_set, "taken": taken, "left": left}, file)
+                json.dump({"model": f"{name}.{backend}.pt2", "set": of_set, "taken": taken, "left": left}, file)
             if not name.startswith("drawn_"):
                 print(f"{name}: {backend}: takes {len(taken)} of {len(taken) + len(left)}", flush=True)
+
+
+# --- comparison ---
+
+# Not calls of a backend's operators, or ones that fxtrace puts to others: sizes and asserts.
+NOT_COMPARED = ("_operator.", "operator.", "math.", "builtins.", "torch.sym_", "aten.sym_", "aten._assert")
+# Changes least: programs that were exported have no dead code.  Without a pass the graph is made functional first.
+PASS = "eliminate-dead-code"
+# Says nothing of the set: fxtrace makes no region of views alone.
+VIEWS = "nothing but views around it is taken"
+
+
+def partition(fxtrace: str, model: str, of_set: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Runs fxtrace.  Returns the targets of the calls of the model's own graph, and for each why it is left, "" if it is taken."""
+    with tempfile.TemporaryDirectory() as folder:
+        traced = os.path.join(folder, "trace.json")
+        run = [fxtrace, "trace", model, "--no-default-leaves", "--pass", PASS, "-o", traced]
+        subprocess.run(run, check=True, capture_output=True, text=True)
+        ops = os.path.join(harness.ROOT, "lib", "partition", "sets", f"{of_set}.json")  # not the one that the program was built with
+        run = [fxtrace, "partition", model, "--ops", ops, "--pass", PASS, "--json"]
+        report = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
+        with open(traced, encoding="utf-8") as file:
+            nodes = json.load(file)["graphs"][0]["nodes"]
+    targets = {node["name"]: node["target"] for node in nodes if node["op"] == "call_function"}
+    verdicts = {node: "" for part in report["parts"] if part["set"] and part["graph"] == "" for node in part["nodes"]}
+    verdicts |= {call["node"]: report["reasons"][call["reason"]]["text"] for call in report["left"] if call["graph"] == ""}
+    return targets, verdicts
+
+
+def compare(options: argparse.Namespace) -> None:
+    fxtrace = harness.find_program(options.fxtrace)
+    if fxtrace is None:
+        sys.exit("compare_backends: no fxtrace: give --fxtrace PATH")
+    for backend in options.backends:
+        counts: dict[str, collections.Counter] = {"zoo": collections.Counter(), "drawn": collections.Counter()}
+        differences: dict[tuple[str, str, str], list[str]] = {}
+        for path in sorted(glob.glob(os.path.join(glob.escape(options.out), f"*.{backend}.json"))):
+            name = os.path.basename(path).removesuffix(f".{backend}.json")
+            kind = "drawn" if name.startswith("drawn_") else "zoo"
+            if options.models and kind not in options.models and name not in options.models:
+                continue
+            with open(path, encoding="utf-8") as file:
+                answer = json.load(file)
+            try:
+                targets, ours = partition(fxtrace, path.removesuffix("json") + "pt2", answer["set"])
+            except subprocess.CalledProcessError as error:
+                print(f"{name}: {backend}: fxtrace exits with {error.returncode}: {error.stderr.strip()}", flush=True)
+                continue
+            theirs = {node: "" for node in answer["taken"]} | {node: why or "not in its tables" for node, (_, why) in answer["left"].items()}
+            count = collections.Counter(models=1, lost=len(theirs.keys() - targets.keys()))
+            for node in theirs.keys() & ours.keys() & targets.keys():
+                if targets[node].startswith(NOT_COMPARED):
+                    continue
+                if ours[node] == VIEWS:
+                    count["views"] += 1
+                    continue
+                count["calls"] += 1
+                count["taken"] += not theirs[node]
+                if (not ours[node]) == (not theirs[node]):
+                    count["agree"] += 1
+                else:
+                    differences.setdefault((targets[node], verdict(ours[node]), verdict(theirs[node])), []).append(f"{name} %{node}")
+            counts[kind] += count
+            if kind == "zoo":
+                print(f"{name}: {backend}: {agreement(count)}", flush=True)
+        for kind, count in counts.items():
+            if count:
+                print(f"{backend}: {count['models']} {'models' if kind == 'zoo' else 'drawn calls'}: {agreement(count)}")
+        for (target, of_fxtrace, of_backend), places in sorted(differences.items(), key=lambda item: (-len(item[1]), item[0]))[: options.most]:
+            print(f"  {len(places):5} {target}: fxtrace {of_fxtrace}; {backend} {of_backend} ({min(places)})")
+
+
+def verdict(reason: str) -> str:
+    return f"leaves it: {reason}" if reason else "takes it"
+
+
+def agreement(count: collections.Counter) -> str:
+    lost = f", {count['lost']} are not in fxtrace's graph" if count["lost"] else ""
+    lost += f", {count['views']} views are left alone" if count["views"] else ""
+    return f"{count['agree']} of {count['calls']} calls agree ({count['agree'] / max(count['calls'], 1):.2%}), {count['taken']} are taken{lost}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for command in (ask, compare):
+        added = commands.add_parser(command.__name__)
+        added.set_defaults(command=command)
+        added.add_argument("out", metavar="OUT")
+        added.add_argument("--backends", metavar="NAME", nargs="*", choices=BACKENDS, default=list(BACKENDS))
+        added.add_argument("--models", metavar="NAME", nargs="*", default=[], help='of the zoo, and "drawn"; all if there is none')
+        if command is compare:
+            added.add_argument("--fxtrace", metavar="PATH", help="the program; else $FXTRACE, or the newest build")
+            added.add_argument("--most", metavar="N", type=int, default=40, help="differences that are listed")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.NOTSET)
+    options.command(options)
     return 0
 
 
