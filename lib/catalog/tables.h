@@ -7,7 +7,17 @@
 
 namespace fxtrace::catalog {
 
-enum class TableId { kModels, kModules, kParameters, kGraphs, kNodes, kEdges, kOperators, kFailures, kBackends };
+enum class TableId {
+  kModels,
+  kModules,
+  kParameters,
+  kGraphs,
+  kNodes,
+  kEdges,
+  kOperators,
+  kFailures,
+  kBackends
+};
 inline constexpr std::size_t kTables = 9;
 
 struct Column {
