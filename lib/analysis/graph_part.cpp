@@ -107,11 +107,18 @@ void GraphPart::close_run() {
   find_read_before();
 }
 
-// Returns whether the call makes a device, a dtype or another plain value that is no number.
+// Returns whether the call makes a plain value that programs neither take nor return: a device, a dtype, or a
+// float or bool that no element of a tensor decides.
 bool GraphPart::is_plain_value(std::size_t position) const {
   const Meta& meta = *node(position).meta;
-  return is_call(position) && effects_[position].is_pure() && meta.kind() == ValueKind::kOther && meta.type &&
-         meta.type->find("Tensor") == std::string::npos;
+  if (!is_call(position) || !effects_[position].is_pure()) return false;
+  if (meta.kind() == ValueKind::kOther) return meta.type && meta.type->find("Tensor") == std::string::npos;
+  if (meta.kind() != ValueKind::kFloat && meta.kind() != ValueKind::kBool) return false;
+  bool has_tensor = false;
+  for_each_input(node(position), [&](NodeId input) {
+    has_tensor = has_tensor || node(this->position(input)).meta->kind() == ValueKind::kTensor;
+  });
+  return !has_tensor || !effects_[position].reads_elements;
 }
 
 void GraphPart::add_plain_values() {

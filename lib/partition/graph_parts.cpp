@@ -178,12 +178,16 @@ class PartMaker {
       verdicts_[i].is_free = true;
       glue(position_[from->index], i);
     }
-    // A list or dict of tensors stays with those who take it as a whole.
+    // What no program takes stays with its users: a list or dict of tensors, and a float or bool that
+    // elements of a tensor decide.
     for (Position i = 0; i < order_.size(); ++i) {
+      if (!is_call(at(i))) continue;
       const Meta& meta = *at(i).meta;
-      if (!is_call(at(i)) || meta.kind() != ValueKind::kOther || !meta.type ||
-          meta.type->find("Tensor") == std::string::npos)
-        continue;
+      const ValueKind kind = meta.kind();
+      const bool is_list =
+          kind == ValueKind::kOther && meta.type && meta.type->find("Tensor") != std::string::npos;
+      const bool is_read = (kind == ValueKind::kFloat || kind == ValueKind::kBool) && !verdicts_[i].is_free;
+      if (!is_list && !is_read) continue;
       std::vector<Position> group{i};
       for (const NodeId user : at(i).users) {
         if (is_call(node(user)) && !item_index(node(user))) group.push_back(position_[user.index]);

@@ -109,7 +109,10 @@ Verdict Verdicts::judge(const ModuleGraph& graph, const Node& node, const Effect
   }();
   verdict.is_free = node.op == Opcode::kCallFunction && effects.written.empty() && !effects.is_unknown &&
                     !effects.is_random && !effects.has_side_effect && !effects.switches &&
-                    (effects.asserts || (is_number && !reads_tensor) || unpacks(graph, node));
+                    ((effects.asserts && node.meta->kind() != ValueKind::kTensor) ||
+                     (is_number && !reads_tensor) || unpacks(graph, node));
+  // What a body asserts says nothing of its call.
+  for_each_of<Argument::GraphRef>(node, [&](const auto&) { verdict.is_free = false; });
   const Place place = place_of(node);
   if (tree_.is_within(place, is_excluded_) || excluded_.matches_target(*node.target)) {
     verdict.is_free = false;

@@ -41,6 +41,10 @@ class Joined(torch.nn.Module):
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         if self._in_spec is not None:
+            expected = self._in_spec.children_specs
+            if len(args) != expected[0].num_children or set(kwargs) != set(expected[1].context or ()):
+                keywords = "".join(f", {name}=" for name in expected[1].context or ())
+                raise TypeError(f"expected {expected[0].num_children} positional arguments{keywords}")
             return list(tree_flatten_spec((args, kwargs), self._in_spec))
         names = [argument for _, argument in self._plan.inputs]
         given = dict(zip(names, args, strict=False)) | kwargs
