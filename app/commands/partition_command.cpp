@@ -81,6 +81,27 @@ std::string list_of_sets() {
   return text;
 }
 
+// Runs f; an error is said to be about the option.
+template <class F>
+void with_option(const char* option, const F& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    throw usage_error(std::string(option) + ": " + error.what(), error.hints());
+  }
+}
+
+// Throws Error(kUsage) for a wrong pattern.
+void check_patterns(const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    if (text.starts_with("@")) {
+      static_cast<void>(NamePattern(text.substr(1)));
+    } else {
+      static_cast<void>(Pattern(text));
+    }
+  }
+}
+
 // A partition of a traced model, in the process that reads it.
 struct Partitioned {
   TraceResult& traced;
@@ -152,6 +173,16 @@ void add_files(const std::string& folder, const std::vector<std::string>& files,
   };
   for (const std::string& file : std::views::reverse(files)) add(file);
   add("plan.json");
+  std::error_code unknown;
+  const auto place = [&](const std::filesystem::path& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
+  };
+  const std::filesystem::path own = place(output.display());
+  const auto is_own = [&](const std::string& name) {
+    return place(std::filesystem::path(folder) / name) == own;
+  };
+  if (output.display() != "stdout" && (is_own("plan.json") || std::ranges::any_of(files, is_own)))
+    throw usage_error("-o and --extract name the same file: " + output.display());
   output.add_beside(std::move(chain));
 }
 
@@ -185,8 +216,19 @@ int run_partition(PartitionArguments& arguments, Console& console) {
   if (arguments.ops.empty())
     throw usage_error("missing --ops: a set of operators, or a file with one", {"--list names the sets"});
   PartitionRequest request = arguments.request;
-  for (const std::string& name : arguments.ops) request.sets.push_back(set_of(read_backend(name, console)));
-  if (arguments.min_macs) request.min_macs = parse_amount(*arguments.min_macs);
+  for (const std::string& name : arguments.ops) {
+    OperatorSet set = set_of(read_backend(name, console));
+    if (std::ranges::find(request.sets, set.name, &OperatorSet::name) != request.sets.end())
+      throw usage_error("--ops: two sets are called " + shell_quoted(set.name));
+    request.sets.push_back(std::move(set));
+  }
+  if (request.sets.size() > kMostSets)
+    throw usage_error("--ops: at most " + std::to_string(kMostSets) + " sets can be given");
+  with_option("--min-macs", [&] {
+    if (arguments.min_macs) request.min_macs = parse_amount(*arguments.min_macs);
+  });
+  with_option("--exclude", [&] { check_patterns(request.exclude); });
+  with_option("--keep-together", [&] { check_patterns(request.keep_together); });
   const InputFile input(arguments.model, console, arguments.isolation.seconds());
   const auto made = [&](Isolated& isolated) {
     return partition_model(arguments, config, request, gates, input, isolated, console);

@@ -26,7 +26,9 @@ Rule read_backend(const std::string& name, Console& console) {
   if (find_shipped_set(name) != nullptr) return backend_rule(name, "");
   std::error_code failed;
   if (!std::filesystem::exists(name, failed) && name.find('/') == std::string::npos) throw no_such_set(name);
-  return backend_rule(std::filesystem::path(name).filename().string(), read_small_file(name, console));
+  const std::string text = read_small_file(name, console);
+  if (text.empty()) throw usage_error("expected at least one operator").at(name);
+  return backend_rule(std::filesystem::path(name).filename().string(), text);
 }
 
 OperatorSet set_of(const Rule& rule) {

@@ -24,8 +24,9 @@ std::optional<double> actual(const Gate& gate, const Partition& partition) {
   const auto percent = [](const std::optional<double>& ratio) {
     return ratio ? std::optional(*ratio * 100) : std::nullopt;
   };
-  const auto of = [&](const Coverage& coverage) {
-    return gate.is_percent ? percent(coverage.ratio()) : std::optional(static_cast<double>(coverage.taken));
+  const auto of = [&](const Coverage& coverage) -> std::optional<double> {
+    // Of nothing, all is taken.
+    return gate.is_percent ? coverage.ratio().value_or(1) * 100 : static_cast<double>(coverage.taken);
   };
   const Coverage& calls = partition.calls;
   if (gate.quantity == "covered") return of(calls);
@@ -61,7 +62,7 @@ Gate parse_gate(std::string_view text) {
     gate.is_percent = true;
     number.remove_suffix(1);
     const auto value = number_in<double>(number);
-    if (!value || *value < 0 || *value > 100) throw fail("expected a percentage from 0 to 100");
+    if (!value || !(*value >= 0 && *value <= 100)) throw fail("expected a percentage from 0 to 100");
     gate.limit = *value;
     return gate;
   }

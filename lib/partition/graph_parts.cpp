@@ -248,7 +248,7 @@ class PartMaker {
 
   // Glues each group, with what is on a way from one of it to another.
   void glue_groups() {
-    constexpr std::size_t kMostWork = 20'000'000;
+    constexpr std::size_t kMostWork = 2'000'000;
     std::size_t work = 0;
     std::vector<std::pair<Position, Position>> spans;  // of groups that would take too long: all in them
     for (const std::vector<Position>& positions : groups_) {
@@ -312,7 +312,7 @@ class PartMaker {
     if (find(i) == i && !is_glued_[i]) return;
     if (tasks_.owner[i] == kNotRun) return;
     if (!verdicts_[i].is_free) {
-      verdicts_[i].reason = kInCircle;
+      if (!verdicts_[i].is_refused()) verdicts_[i].reason = kInCircle;
       tasks_.owner[i] = kNobody;
     }
     // A getitem stays with its call.

@@ -15,11 +15,14 @@ namespace fxtrace {
 namespace {
 
 constexpr JsonRules kJsonRules{ErrorKind::kUsage, 32, true};
+constexpr std::size_t kMostRows = 20'000;
+constexpr std::size_t kMostShown = 8;  // alternatives in a reason
 
 OperatorSet::Row read_row(const JsonValue& value) {
   std::optional<Pattern> pattern;
-  const auto read_pattern = [&](const JsonValue& text) {
-    at_place_of(text, [&] { pattern.emplace(read_string(text)); });
+  const auto read_pattern = [&](const JsonValue& at) {
+    const std::string text = read_string(at);
+    at_place_of(at, [&] { pattern.emplace(text); });
   };
   if (value.is_string()) {
     read_pattern(value);
@@ -54,7 +57,10 @@ OperatorSet read_document(std::string_view text, const std::string& name) {
   }
   const auto ops = root.find_or_null("ops");
   if (!ops) root.fail("an operator set needs 'ops'");
-  for (const JsonValue row : array_items(*ops, "an array of operators")) set.rows.push_back(read_row(row));
+  for (const JsonValue row : array_items(*ops, "an array of operators")) {
+    if (set.rows.size() == kMostRows) row.fail("more than " + std::to_string(kMostRows) + " rows");
+    set.rows.push_back(read_row(row));
+  }
   return set;
 }
 
@@ -68,7 +74,13 @@ std::string plain_text(const Argument& value) {
 std::string taken_text(const Predicate& predicate) {
   if (predicate.op == "in") {
     std::vector<std::string> choices;
-    for (const Argument& choice : *items_of(predicate.value)) choices.push_back(plain_text(choice));
+    for (const Argument& choice : *items_of(predicate.value)) {
+      if (choices.size() == kMostShown) {
+        choices.emplace_back("others");
+        break;
+      }
+      choices.push_back(plain_text(choice));
+    }
     return "only " + listed(choices, " or ") + " is taken";
   }
   const std::string value = plain_text(predicate.value);
@@ -97,6 +109,8 @@ class Call {
     const std::string_view owner = dot == std::string_view::npos ? "" : name.substr(0, dot);
     const std::string_view property = dot == std::string_view::npos ? name : name.substr(dot + 1);
     if (is_tensor_property(property)) {
+      const bool is_argument = !owner.empty() && owner != "out";
+      if (is_argument && (entry_ == nullptr || !entry_->schema.find_argument(owner))) return std::nullopt;
       Values values;
       const auto add = [&](const Node& node) { add_tensor(node, property, values); };
       if (owner == "out") {
@@ -183,7 +197,7 @@ class Call {
 std::optional<std::string> failure(const Predicate& predicate, const Call& call) {
   const auto values =
       call.find_values(predicate.attribute, items_of(predicate.value) != nullptr && predicate.op != "in");
-  if (!values) return "it has no argument " + predicate.attribute;
+  if (!values) return "it has no argument " + predicate.attribute.substr(0, predicate.attribute.find('.'));
   const std::string& name = predicate.attribute;
   for (const auto& value : *values) {
     if (!value) return name + " is not known, " + taken_text(predicate);
@@ -201,10 +215,13 @@ std::optional<std::string> failure(const Predicate& predicate, const Call& call)
 
 OperatorSet read_operator_set(std::string_view text, const std::string& name) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string_view::npos && text[first] == '{') return read_document(text, name);
+  if (first != std::string_view::npos && std::string_view("{[\"").find(text[first]) != std::string_view::npos)
+    return read_document(text, name);
   const Rule rule = ops_rule(text, name);
   OperatorSet set;
   set.name = name;
+  if (rule.operators.size() > kMostRows)
+    throw usage_error("more than " + std::to_string(kMostRows) + " operators").at(name);
   for (const Pattern& pattern : rule.operators) set.rows.push_back({pattern, {}, {}});
   return set;
 }
@@ -244,7 +261,8 @@ std::optional<std::string> SetMatcher::refusal(const ModuleGraph& graph, const N
       if (reason) break;
     }
     if (!reason) return std::nullopt;
-    if (std::ranges::find(reasons, *reason) == reasons.end()) reasons.push_back(*std::move(reason));
+    if (reasons.size() < kMostShown && std::ranges::find(reasons, *reason) == reasons.end())
+      reasons.push_back(*std::move(reason));
   }
   return listed(reasons, "; or ", "; or ");
 }

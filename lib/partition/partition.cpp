@@ -106,8 +106,9 @@ void Partitioner::count_body(const ModuleGraph& graph) {
 }
 
 void Partitioner::add_left(const std::string& graph, const Node& node, const Verdict& verdict) {
-  const std::string target =
+  std::string target =
       node.op == Opcode::kCallModule ? public_alias(node.scope->module_type.value_or("")) : *node.target;
+  if (target.empty()) target = node.target->empty() ? "(root)" : *node.target;
   const auto [known, is_new] = reasons_.try_emplace({target, verdict.reason}, result_.reasons.size());
   if (is_new) {
     result_.reasons.push_back({target, verdict.reason, verdict.is_refused(), 0, {}, 0, {}});

@@ -124,7 +124,10 @@ std::vector<LeftPlace> places_of(const Partition& partition, std::size_t reason)
 
 std::string place_text(const LeftPlace& place) {
   const LeftCall& call = *place.first;
-  std::string text = (call.module.empty() ? "(root)" : call.module) + ": %" + call.node;
+  const std::size_t body = call.graph.find(':');
+  std::string text = (call.module.empty() ? "(root)" : call.module) +
+                     (body == std::string::npos ? "" : " in " + call.graph.substr(body + 1)) + ": %" +
+                     call.node;
   if (place.calls > 1) text += " and " + with_separators(place.calls - 1) + " more";
   if (const std::string source = source_text(call.source); !source.empty()) text += "  " + source;
   return text;

@@ -19,6 +19,32 @@ namespace {
 
 const Node& output_of(const Graph& graph) { return graph.node(graph.last()); }
 
+// Writes the field "value" of a plain value.  Returns whether it is one.
+bool write_plain(const Argument& value, JsonEmitter& json) {
+  if (const auto* number = value.get_if<std::int64_t>()) {
+    json.field("value", *number);
+  } else if (const auto* real = value.get_if<double>()) {
+    json.field("value", *real);
+  } else if (const auto* flag = value.get_if<bool>()) {
+    json.field("value", *flag);
+  } else if (const auto* text = value.get_if<std::string>()) {
+    json.field("value", *text);
+  } else if (value.is<Argument::None>()) {
+    json.key("value").null();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// Returns the value that the program fixed for an input; null when there is none.
+const Argument* fixed_value(const ModuleGraph& graph, NodeId input) {
+  if (!graph.signature) return nullptr;
+  const auto& inputs = graph.signature->inputs;
+  const auto found = std::ranges::find(inputs, input, &GraphSignature::Entry::node);
+  return found == inputs.end() || !found->value ? nullptr : &*found->value;
+}
+
 // Writes a value that the model returns: its containers, with the names of nodes in them.
 void write_result(const Graph& graph, const Argument& value, JsonEmitter& json) {
   json.object([&] {
@@ -46,17 +72,7 @@ void write_result(const Graph& graph, const Argument& value, JsonEmitter& json) 
           throw input_error("the model returns a dict whose keys are neither texts nor integers");
         }
       });
-    } else if (const auto* number = value.get_if<std::int64_t>()) {
-      json.field("value", *number);
-    } else if (const auto* real = value.get_if<double>()) {
-      json.field("value", *real);
-    } else if (const auto* flag = value.get_if<bool>()) {
-      json.field("value", *flag);
-    } else if (const auto* text = value.get_if<std::string>()) {
-      json.field("value", *text);
-    } else if (value.is<Argument::None>()) {
-      json.key("value").null();
-    } else {
+    } else if (!write_plain(value, json)) {
       throw input_error("the model returns a value that a plan cannot express");
     }
   });
@@ -126,10 +142,13 @@ void write_plan(const Partition& partition, const GraphCollection& collection, c
   const Graph& graph = collection.graphs.front().graph;
   const auto* program = as_exported(&model);
   JsonEmitter json(out);
+  std::vector<std::string> names;
+  for (const OperatorSet& set : partition.sets) names.push_back(set.name);
   json.document([&] {
     write_format(json, "fxtrace.plan", 1);
     json.key("model").object([&] { write_model_fields(json, partition.model); });
     const bool has_spec = program != nullptr && program->in_spec() && collection.graphs.front().signature;
+    json.field("sets", names);
     json.field("in_spec", has_spec ? std::optional(tree_text(*program->in_spec())) : std::nullopt);
     std::vector<const Node*> inputs;
     for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
@@ -138,6 +157,7 @@ void write_plan(const Partition& partition, const GraphCollection& collection, c
     json.key("inputs").objects_lines(inputs, [&](const Node* node) {
       json.field("node", node->name);
       json.field("argument", *node->target);
+      if (const Argument* value = fixed_value(collection.graphs.front(), node->id)) write_plain(*value, json);
     });
     json.key("attributes").objects_lines(pieces.attributes, [&](const auto& attribute) {
       json.field("node", attribute.first);

@@ -200,8 +200,11 @@ class Scheduler {
       if (first_use == Runs::kNone || first_use == run_[unit]) continue;
       if (owner_[unit] != kAnybody && owners_[first_use] != owner_[unit]) continue;
       bool is_of_run = false;
-      givers_.for_each(unit,
-                       [&](std::uint32_t giver) { is_of_run = is_of_run || run_[giver] == run_[unit]; });
+      givers_.for_each(unit, [&](std::uint32_t giver) {
+        // A chain of tasks of anybody moves as a whole, its end first.
+        const bool moves = owner_[unit] == kAnybody && owner_[giver] == kAnybody;
+        is_of_run = is_of_run || (!moves && run_[giver] == run_[unit]);
+      });
       if (!is_of_run) run_[unit] = first_use;
     }
   }

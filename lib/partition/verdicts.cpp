@@ -124,7 +124,9 @@ Verdict Verdicts::judge(const ModuleGraph& graph, const Node& node, const Effect
     const ModuleRecord* record = place == ModulePlaces::kNone ? nullptr : tree_.record(place);
     verdict.takers = place == ModulePlaces::kNone ? 0 : takers_[place];
     const bool is_failed = record != nullptr && record->status == ModuleStatus::kFailed;
-    verdict.reason = is_failed ? "it failed to trace" : "not in the set";
+    verdict.reason = "not in the set";
+    if (is_failed) verdict.reason = "it failed to trace";
+    if (is_failed && record->failure) verdict.reason += ": " + record->failure->message;
     return verdict;
   }
   const OperatorEntry* entry = node.model_function ? nullptr : semantics_.find_operator(*node.target);

@@ -36,7 +36,11 @@ class Joined(torch.nn.Module):
         self.split = _split(plan, modules)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        values: Mapping[str, Any] = self.split(*self._flatten(args, kwargs))
+        given = self._flatten(args, kwargs)
+        for (_, argument), value in zip(self._plan.inputs, given, strict=True):
+            if argument in self._plan.fixed and value != self._plan.fixed[argument]:
+                raise ValueError(f"the program was exported for {argument}={self._plan.fixed[argument]!r}, got {value!r}")
+        values: Mapping[str, Any] = self.split(*given)
         return self._result(self._plan.result, values)
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -69,28 +73,31 @@ class Joined(torch.nn.Module):
 
 
 def join(plan: Plan, backends: Mapping[str, Backend]) -> Joined:
-    unknown = sorted(set(backends) - {piece.set for piece in plan.pieces if piece.set})
+    unknown = sorted(set(backends) - set(plan.sets))
     if unknown:
-        raise UsageError(f"no piece is of the set {unknown[0]!r}")
+        raise UsageError(f"the plan is for {', '.join(plan.sets)}, not for {unknown[0]!r}")
     modules: dict[str, torch.nn.Module] = {}
     tensors: dict[str, torch.Tensor] = {}
     for piece in plan.pieces:
         backend = backends.get(piece.set or "")
         if backend is not None:
             made = backend(piece)
-            modules[piece.name] = made if isinstance(made, torch.nn.Module) else _Called(made)
+            modules[piece.name] = _share(made, tensors) if isinstance(made, torch.nn.Module) else _Called(made)
         else:
             modules[piece.name] = _share(piece.load().module(), tensors)
     return Joined(plan, modules)
 
 
 def _share(module: torch.nn.Module, tensors: dict[str, torch.Tensor]) -> torch.nn.Module:
-    """Let pieces use the same tensors, so that a buffer that one writes is what others read."""
+    """Let pieces use the same tensors, so that a buffer that one writes is what others read; not those that a backend has changed."""
     for owner_name, owner in module.named_modules():
         for held in (owner._parameters, owner._buffers):
             for name, tensor in held.items():
-                if tensor is not None:
-                    held[name] = tensors.setdefault(f"{owner_name}.{name}", tensor)
+                if tensor is None:
+                    continue
+                first = tensors.setdefault(f"{owner_name}.{name}", tensor)
+                if (first.shape, first.dtype, first.device) == (tensor.shape, tensor.dtype, tensor.device):
+                    held[name] = first
     return module
 
 

@@ -146,9 +146,11 @@ class Plan:
             )
             self.in_spec: str | None = data["in_spec"]
             self.inputs: tuple[tuple[str, str], ...] = tuple((each["node"], each["argument"]) for each in data["inputs"])
+            self.sets: tuple[str, ...] = tuple(data["sets"])
+            self.fixed: dict[str, Any] = {each["argument"]: each["value"] for each in data["inputs"] if "value" in each}
             self.attributes: tuple[tuple[str, str], ...] = tuple((each["node"], each["attribute"]) for each in data["attributes"])
             self.result: Mapping[str, Any] = data["result"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(f"{folder}: it has no plan.json of fxtrace partition --extract: {error}") from error
 
     def module(self, backends: Mapping[str, Backend] | None = None) -> torch.nn.Module:

@@ -167,6 +167,7 @@ def npu(folder, *rows) -> str:
         ({"weight.rank": {">": 4}}, "weight.rank is 4, more than 4 is taken"),
         ({"input.constant": True}, "input is no constant"),
         ({"kernel": 3}, "it has no argument kernel"),
+        ({"wieght.constant": True}, "it has no argument wieght"),
         ({"out.rank": 4, "dilation": 1, "weight.constant": True, "weight.sizes_known": True}, None),
     ],
 )
@@ -185,6 +186,103 @@ def test_types_of_modules(program, tmp_path):
         document = json.loads(program.stdout("partition", path, "--ops", ops, "--json"))
         left = [call for call in document["left"] if call["target"] == "aten.batch_norm.default"]
         assert (len(left) == 0) == (expected == 0), momentum
+
+
+def exported(folder, module: torch.nn.Module, *args) -> str:
+    path = os.path.join(folder, "model.pt2")
+    torch.export.save(torch.export.export(module, args), path)
+    return path
+
+
+def joined(folder, path: str, *ops: str, **options):
+    file = os.path.join(folder, "some.ops")
+    with open(file, "w", encoding="utf-8") as out:
+        out.writelines(f"{op}\n" for op in ops)
+    return fxtrace.partition(path, file, extract=os.path.join(folder, "pieces"), **options).plan
+
+
+class Modes(torch.nn.Module):
+    """The body of the region asserts what its conversion gives."""
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = x.relu().tan().float()
+        return y.relu()
+
+
+def test_a_body_that_asserts(program, tmp_path):
+    path = exported(tmp_path, Modes(), torch.randn(4))
+    document = partition(program, path, ["aten.relu.default"], tmp_path)
+    assert "higher_order.wrap_with_autocast" in {call["target"] for call in document["left"]}
+    assert "aten.tan.default" in {call["target"] for call in document["left"]}
+
+
+class Sizes(torch.nn.Module):
+    def forward(self, x):
+        return x.relu().view(x.shape[0] * 2, -1).sin()
+
+
+def test_sizes_are_where_they_are_used(program, tmp_path):
+    path = os.path.join(tmp_path, "model.pt2")
+    torch.export.save(torch.export.export(Sizes(), (torch.randn(4, 6),), dynamic_shapes={"x": {0: torch.export.Dim("n")}}), path)
+    assert len(partition(program, path, ["aten.*"], tmp_path)["parts"]) == 1
+
+
+class Floats(torch.nn.Module):
+    """Floats, which no program takes: of an element, and of a size."""
+
+    def forward(self, x, y):
+        return (x.relu() * (y.item() * 2)).sin() * (x.shape[0] / 3)
+
+
+def test_floats_stay_with_their_users(tmp_path):
+    path, x = os.path.join(tmp_path, "model.pt2"), torch.randn(4, 6)
+    program = torch.export.export(Floats(), (x, torch.tensor(0.5)), dynamic_shapes={"x": {0: torch.export.Dim("n")}, "y": {}})
+    torch.export.save(program, path)
+    module = joined(tmp_path, path, "aten.relu.default", "aten.sin.default").module()
+    assert torch.equal(module(x, torch.tensor(0.5)), program.module()(x, torch.tensor(0.5)))
+
+
+class Statistics(torch.nn.Module):
+    """Buffers that a part writes and a later one reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(6)
+
+    def forward(self, x, n):
+        return self.norm(self.norm(x).relu()) * n
+
+
+def test_state_is_shared(tmp_path):
+    x = torch.randn(4, 6)
+    path = exported(tmp_path, Statistics().train(), x, 3)
+    plan = joined(tmp_path, path, "aten.relu.default", "aten.batch_norm.default")
+    model = torch.export.load(path).module()
+    module = plan.module({"some.ops": lambda piece: piece.load().module()})
+    for _ in range(3):
+        assert torch.equal(module(x, 3), model(x, 3))
+    with pytest.raises(ValueError, match="exported for n=3"):
+        module(x, 4)
+    for args, kwargs in (((x,), {}), ((x, 3, 3), {}), ((x, 3), {"z": 1})):
+        with pytest.raises(TypeError):
+            module(*args, **kwargs)
+
+
+class Returned(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.ones(2))
+
+    def forward(self, x):
+        return x.relu(), self.b
+
+
+def test_a_tensor_that_no_part_reads(program, tmp_path):
+    path = exported(tmp_path, Returned(), torch.randn(2))
+    done = program.run("partition", path, "--ops", "core-aten", "--extract", str(tmp_path / "pieces"))
+    assert done.returncode == 4 and b"no part reads it" in done.stderr
+    assert not list((tmp_path / "pieces").iterdir())
 
 
 class InPlace(torch.nn.Module):
