@@ -45,7 +45,8 @@ class Joined(torch.nn.Module):
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         if self._in_spec is not None:
-            expected = self._in_spec.children_specs
+            # Older torches have no children().
+            expected = self._in_spec.children() if hasattr(self._in_spec, "children") else self._in_spec.children_specs
             if len(args) != expected[0].num_children or set(kwargs) != set(expected[1].context or ()):
                 keywords = "".join(f", {name}=" for name in expected[1].context or ())
                 raise TypeError(f"expected {expected[0].num_children} positional arguments{keywords}")
