@@ -429,7 +429,7 @@ class PartMaker {
         return std::pair(macs.value_or(INT64_MAX), parts[run].calls);
       };
       std::ranges::stable_sort(regions, std::greater<>(), size_of);
-      for (std::size_t i = static_cast<std::size_t>(*request_.max_regions); i < regions.size(); ++i)
+      for (auto i = static_cast<std::size_t>(*request_.max_regions); i < regions.size(); ++i)
         reasons[regions[i]] =
             "is not among the " + std::to_string(*request_.max_regions) + " largest regions (--max-regions)";
     }

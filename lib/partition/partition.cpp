@@ -168,7 +168,7 @@ void Partitioner::add(const ModuleGraph& graph, const std::string& name, bool is
 
 // Sums up the calls of modules, and finds what each reason costs.
 void Partitioner::fold_reasons() {
-  for (Place place = static_cast<Place>(verdicts_.tree().size());
+  for (auto place = static_cast<Place>(verdicts_.tree().size());
        place-- > 0;) {  // parents come before their children
     const Place parent = verdicts_.tree().parent(place);
     if (parent == ModulePlaces::kNone) continue;
