@@ -15,7 +15,7 @@ Tasks draw(std::mt19937& random, int owners) {
   Tasks tasks(size);
   for (std::uint32_t i = 0; i < size; ++i) {
     const int kind = static_cast<int>(random() % 10);
-    tasks.owner[i] = kind == 0 ? kNotRun
+    tasks.owner[i] = kind == 0   ? kNotRun
                      : kind == 1 ? kAnybody
                      : kind < 5  ? kNobody
                                  : static_cast<Owner>(random() % static_cast<unsigned>(owners));
