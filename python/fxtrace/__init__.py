@@ -55,7 +55,8 @@ if TYPE_CHECKING:
     from ._diff import ComparedModel, Comparison, Difference, ModuleDifferences, diff
     from ._extract import extract
     from ._order import Bucket, Call, Fsdp2, Order, Use, UsedMethod, UsedModule, UsedParameter, order
-    from ._partition import Coverage, CrossingValue, LeftCall, LeftReason, Part, Partition, Piece, Plan, partition
+    from ._partition import Coverage, CrossingValue, LeftCall, LeftReason, Part, Partition, Plan, partition
+    from ._plan import Piece
     from ._render import Summary
     from ._summary import summary
     from ._verify import Fault, ModuleProfile, Profile, Verification, verify
@@ -186,7 +187,8 @@ _LATER = {  # imported when the first of its names is used: data classes take ti
     "_diff": ("ComparedModel", "Comparison", "Difference", "ModuleDifferences", "diff"),
     "_extract": ("extract",),
     "_order": ("Bucket", "Call", "Fsdp2", "Order", "Use", "UsedMethod", "UsedModule", "UsedParameter", "order"),
-    "_partition": ("Coverage", "CrossingValue", "LeftCall", "LeftReason", "Part", "Partition", "Piece", "Plan", "partition"),
+    "_partition": ("Coverage", "CrossingValue", "LeftCall", "LeftReason", "Part", "Partition", "Plan", "partition"),
+    "_plan": ("Piece",),
     "_render": ("Summary",),
     "_summary": ("summary",),
     "_verify": ("Fault", "ModuleProfile", "Profile", "Verification", "verify"),

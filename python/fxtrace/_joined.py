@@ -1,4 +1,4 @@
-"""Pieces of a partitioned model, joined to one module (see _partition.py)."""
+"""Pieces of a partitioned model, joined to one module (see _plan.py)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.fx._pytree import tree_flatten_spec
 from torch.utils._pytree import treespec_loads
 
 from ._errors import InputError, UsageError
-from ._partition import Backend, Plan
+from ._plan import Backend, PlanData
 
 
 class _Called(torch.nn.Module):
@@ -29,7 +29,7 @@ class _Called(torch.nn.Module):
 class Joined(torch.nn.Module):
     """Runs the pieces of a plan; `split` is a torch.fx.GraphModule with a call_module for each."""
 
-    def __init__(self, plan: Plan, modules: Mapping[str, torch.nn.Module]) -> None:
+    def __init__(self, plan: PlanData, modules: Mapping[str, torch.nn.Module]) -> None:
         super().__init__()
         self._plan = plan
         self._in_spec = treespec_loads(plan.in_spec) if plan.in_spec else None
@@ -73,7 +73,7 @@ class Joined(torch.nn.Module):
         return items if data["kind"] == "list" else tuple(items)
 
 
-def join(plan: Plan, backends: Mapping[str, Backend]) -> Joined:
+def join(plan: PlanData, backends: Mapping[str, Backend]) -> Joined:
     unknown = sorted(set(backends) - set(plan.sets))
     if unknown:
         raise UsageError(f"the plan is for {', '.join(plan.sets)}, not for {unknown[0]!r}")
@@ -110,7 +110,7 @@ def _attribute(pieces: Iterable[torch.nn.Module], name: str) -> torch.Tensor:
     raise InputError(f"no piece has the tensor {name}, which others need")
 
 
-def _split(plan: Plan, modules: Mapping[str, torch.nn.Module]) -> torch.fx.GraphModule:
+def _split(plan: PlanData, modules: Mapping[str, torch.nn.Module]) -> torch.fx.GraphModule:
     graph = torch.fx.Graph()
     values = {node: graph.placeholder(node) for node, _ in plan.inputs}
     root: dict[str, Any] = dict(modules)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from ._collection import Collection
 from ._data import Source
 from ._errors import InputError
+from ._plan import Backend, Piece, PlanData
 from ._program import BROKEN, STRICT_FAILED, Message, run
 from ._render import At, at_words
 from ._trace import ModelLike, Path, Texts, check_keywords, input_argument, option_words
@@ -109,49 +109,8 @@ class Partition:
         return tuple(part for part in self.parts if part.set is not None)
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A part of a model as a program of torch.export."""
-
-    path: FilePath
-    set: str | None
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        return self.path.stem
-
-    def load(self) -> torch.export.ExportedProgram:
-        import torch
-
-        return torch.export.load(self.path)
-
-
-Backend = Callable[[Piece], Callable[..., Any]]
-
-
-class Plan:
+class Plan(PlanData):
     """The pieces of a model that `fxtrace partition --extract DIR` wrote, in order of execution, and how they are joined."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = FilePath(folder)
-        try:
-            data = json.loads((self.folder / "plan.json").read_text(encoding="utf-8"))
-            if data["format"] != "fxtrace.plan" or data["version"] != 1:
-                raise InputError(f"{folder}: plan.json is of another format or version")
-            self.pieces = tuple(
-                Piece(self.folder / FilePath(part["file"]).name, part["set"], tuple(part["inputs"]), tuple(part["outputs"]))
-                for part in data["parts"]
-            )
-            self.in_spec: str | None = data["in_spec"]
-            self.inputs: tuple[tuple[str, str], ...] = tuple((each["node"], each["argument"]) for each in data["inputs"])
-            self.sets: tuple[str, ...] = tuple(data["sets"])
-            self.fixed: dict[str, Any] = {each["argument"]: each["value"] for each in data["inputs"] if "value" in each}
-            self.attributes: tuple[tuple[str, str], ...] = tuple((each["node"], each["attribute"]) for each in data["attributes"])
-            self.result: Mapping[str, Any] = data["result"]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(f"{folder}: it has no plan.json of fxtrace partition --extract: {error}") from error
 
     def module(self, backends: Mapping[str, Backend] | None = None) -> torch.nn.Module:
         """Return a module that runs the pieces one after the other, with the signature of the model.
@@ -190,6 +149,8 @@ def partition(
     - require: what must hold: "covered>=95%"; Partition.holds tells whether it does;
     - extract: a folder for the pieces; Partition.plan joins them;
     - options: the keywords of trace(), for models, without those about leaves.
+
+    Returns a Partition, which iterates over the parts in order of execution.
 
     Raises UsageError for wrong options, InputError for a file that is not a model or cannot be read, and with `extract` for a model
     that a program of torch.export cannot express.

@@ -109,7 +109,7 @@ def input_options(path: str, inputs: tuple) -> list[str]:
     return convert_cases.options(names, inputs, {})
 
 
-def check_pieces(program, path: str, args: tuple, kwargs: dict, folder, number: int) -> None:
+def check_pieces(program, path: str, model: torch.nn.Module, args: tuple, kwargs: dict, folder, number: int) -> None:
     """Pieces of a drawn set, joined, give what the model gives."""
     options = input_options(path, args)
     chosen = draw(operators(program, path, folder, options), number)
@@ -118,7 +118,6 @@ def check_pieces(program, path: str, args: tuple, kwargs: dict, folder, number: 
     check_parts(program, path, document, options)
     with open(os.path.join(pieces, "plan.json"), encoding="utf-8") as file:
         validate(json.load(file), "plan")
-    model = torch.export.load(path).module() if path.endswith(".pt2") else torch.jit.load(path)
     joined = fxtrace.Plan(pieces).module()
     theirs, ours = copy.deepcopy((args, kwargs)), copy.deepcopy((args, kwargs))
     with torch.no_grad():
@@ -138,7 +137,8 @@ SAMPLES = ["vision_exported.pt2", "attention_exported.pt2", "exported_containers
 def test_samples(program, tmp_path, name, number):
     sample = next(each for kind in KINDS for each in harness.samples(kind) if each["file"] == name)
     args, kwargs = harness.make_inputs(sample["inputs"][0])
-    check_pieces(program, harness.sample_path(sample), args, kwargs, tmp_path, number)
+    model = harness.load_exported(sample).module() if name.endswith(".pt2") else torch.jit.load(harness.sample_path(sample))
+    check_pieces(program, harness.sample_path(sample), model, args, kwargs, tmp_path, number)
 
 
 @pytest.mark.volume
@@ -148,7 +148,8 @@ def test_zoo(program, zoo_archive, tmp_path, name):
     inputs = torch.load(os.path.splitext(path)[0] + ".inputs.pt", weights_only=False)
     args, kwargs = ((), inputs) if isinstance(inputs, dict) else (tuple(inputs), {})
     for number in range(20):
-        check_pieces(program, path, args, kwargs, tmp_path, number)
+        model = torch.export.load(path).module() if path.endswith(".pt2") else torch.jit.load(path)
+        check_pieces(program, path, model, args, kwargs, tmp_path, number)
 
 
 # --- sets and options ---
