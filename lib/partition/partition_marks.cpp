@@ -28,7 +28,7 @@ constexpr Colours kColours[] = {{"#d3e5fd", "#2563b8", "#edf4fe"}, {"#e7dcfa", "
                                 {"#d5f0d9", "#1f7a3a", "#eef9f0"}, {"#ffe2bf", "#a85a08", "#fff4e6"}};
 
 // What takes the calls of an item.
-struct Owner {
+struct Taker {
   std::size_t style = 0;               // as in Mark
   std::size_t first = 0, last = 0;     // the parts, by their numbers in the report
   std::int64_t left = 0;               // calls
@@ -47,22 +47,22 @@ class PartMarks {
       const Part& part = partition.parts[i];
       const Graph& graph = graphs_.at(part.graph)->graph;
       for (std::size_t at = 0; at < part.nodes.size(); ++at) {
-        Owner owner{part.set ? *part.set + 1 : left_style_, i + 1, i + 1};
+        Taker taker{part.set ? *part.set + 1 : left_style_, i + 1, i + 1};
         const auto& left = reasons[part.graph];
         if (const auto found = left.find(part.names[at]); !part.set && found != left.end()) {
-          owner.reason = found->second;
-          owner.left = 1;
+          taker.reason = found->second;
+          taker.left = 1;
         }
-        owners_.emplace(&graph.node(part.nodes[at]), owner);
+        takers_.emplace(&graph.node(part.nodes[at]), taker);
       }
     }
   }
 
   int distinction(const Outline::Item& item) const {
-    const auto owner = owners_.find(item.node);
-    if (owner == owners_.end()) return 0;
-    const LeftReason* reason = owner->second.reason;
-    return static_cast<int>(owner->second.style +
+    const auto taker = takers_.find(item.node);
+    if (taker == takers_.end()) return 0;
+    const LeftReason* reason = taker->second.reason;
+    return static_cast<int>(taker->second.style +
                             (reason == nullptr ? 0 : 1 + (reason - partition_.reasons.data())));
   }
 
@@ -79,28 +79,28 @@ class PartMarks {
   }
 
   // Marks an item and its content.  `whole` takes the calls of bodies that are in no part themselves.
-  Owner mark(const Outline& outline, Outline::Index index, const Owner* whole,
+  Taker mark(const Outline& outline, Outline::Index index, const Taker* whole,
              std::vector<Mark>& marks) const {
     const Outline::Item& item = outline[index];
-    const auto own = owners_.find(item.node);
-    Owner owner;
+    const auto own = takers_.find(item.node);
+    Taker taker;
     if (item.kind == Kind::kNode) {
       const bool is_call = item.node->op != Opcode::kPlaceholder && item.node->op != Opcode::kOutput &&
                            item.node->op != Opcode::kGetAttr;
-      if (own != owners_.end()) {
-        owner = own->second;
+      if (own != takers_.end()) {
+        taker = own->second;
       } else if (is_call && whole != nullptr) {
-        owner = *whole;
+        taker = *whole;
       }
     } else {
-      if (own != owners_.end() && own->second.style != left_style_) whole = &own->second;
-      for (const Outline::Index child : item.children) add(owner, mark(outline, child, whole, marks));
+      if (own != takers_.end() && own->second.style != left_style_) whole = &own->second;
+      for (const Outline::Index child : item.children) add(taker, mark(outline, child, whole, marks));
     }
-    if (owner.style != 0) marks[index] = {owner.style, owner.style > left_style_, text_of(owner)};
-    return owner;
+    if (taker.style != 0) marks[index] = {taker.style, taker.style > left_style_, text_of(taker)};
+    return taker;
   }
 
-  void add(Owner& sum, const Owner& other) const {
+  void add(Taker& sum, const Taker& other) const {
     if (other.style == 0) return;
     if (sum.style == 0) {
       sum = other;
@@ -118,20 +118,20 @@ class PartMarks {
     sum.left += other.left;
   }
 
-  std::string text_of(const Owner& owner) const {
-    std::string text = owner.first == owner.last ? "part " : "parts ";
-    text += std::to_string(owner.first);
-    if (owner.first != owner.last) text += " to " + std::to_string(owner.last);
-    if (owner.style > left_style_)
-      return text + (owner.left == 0 ? "" : ", " + with_separators(owner.left) + " left");
-    text = (owner.style == left_style_ ? "left" : partition_.sets[owner.style - 1].name) + ", " + text;
-    return owner.reason == nullptr ? text : text + ": " + owner.reason->text;
+  std::string text_of(const Taker& taker) const {
+    std::string text = taker.first == taker.last ? "part " : "parts ";
+    text += std::to_string(taker.first);
+    if (taker.first != taker.last) text += " to " + std::to_string(taker.last);
+    if (taker.style > left_style_)
+      return text + (taker.left == 0 ? "" : ", " + with_separators(taker.left) + " left");
+    text = (taker.style == left_style_ ? "left" : partition_.sets[taker.style - 1].name) + ", " + text;
+    return taker.reason == nullptr ? text : text + ": " + taker.reason->text;
   }
 
   const Partition& partition_;
   std::size_t left_style_;  // behind those of the sets; then that of boxes of several owners
   std::unordered_map<std::string, const ModuleGraph*> graphs_;
-  std::unordered_map<const Node*, Owner> owners_;
+  std::unordered_map<const Node*, Taker> takers_;
 };
 
 }  // namespace
