@@ -127,10 +127,6 @@ void write_backends(const Reading& reading, const InputFile& input, const FileIn
   if (reading.backends.empty()) return;
   const GraphCollection collection =
       operators_of(config_for(reading.config, info.kind), input, info, isolated, console);
-  const auto number_of = [](const std::optional<SymInt>& size) {
-    const auto number = size ? size->number() : std::nullopt;
-    return number ? catalog::Cell(*number) : catalog::Cell();
-  };
   for (const Rule& backend : reading.backends) {
     PartitionRequest request;
     request.sets.push_back(set_of(backend));
@@ -138,8 +134,9 @@ void write_backends(const Reading& reading, const InputFile& input, const FileIn
     const LeftReason* first = found.reasons.empty() ? nullptr : &found.reasons.front();
     rows.row(catalog::TableId::kBackends,
              {backend.set, static_cast<std::int64_t>(found.regions()), found.calls.all, found.calls.taken,
-              found.operators.all, found.operators.taken, number_of(found.macs), number_of(found.taken_macs),
-              found.cut_edges, found.cut_unknown > 0 ? catalog::Cell() : number_of(found.cut_bytes),
+              found.operators.all, found.operators.taken, catalog::number_cell(found.macs),
+              catalog::number_cell(found.taken_macs), found.cut_edges,
+              found.cut_unknown > 0 ? catalog::Cell() : catalog::number_cell(found.cut_bytes),
               first == nullptr ? catalog::Cell() : catalog::Cell(first->target),
               first == nullptr ? catalog::Cell() : catalog::Cell(first->text)});
   }

@@ -206,9 +206,8 @@ void write_owners(const Partition& partition, std::ostream& out) {
 
 int run_partition(PartitionArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
-  enter_everything(config.options);
-  config.options.beyond_ranges = !arguments.folder;
-  config.options.grad = false;  // as for convert
+  ask_for_operators(config.options);
+  if (arguments.folder) config.options.beyond_ranges = false;  // pieces keep the ranges of the model
   if (config.passes.empty()) config.passes.emplace_back(kFunctional);
   const auto& format = kPartitionFormats[arguments.answer.format()];  // reports wrong options before any work
   std::vector<Gate> gates;

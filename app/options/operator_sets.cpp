@@ -38,6 +38,12 @@ OperatorSet set_of(const Rule& rule) {
   throw no_such_set(rule.set);
 }
 
+void ask_for_operators(TraceOptions& options) {
+  enter_everything(options);
+  options.beyond_ranges = true;
+  options.grad = false;  // as for convert
+}
+
 GraphCollection operators_of(const Config& config, const InputFile& input, const FileInfo& info,
                              Isolated& isolated, Console& console) {
   GraphCollection collection;
@@ -45,9 +51,7 @@ GraphCollection operators_of(const Config& config, const InputFile& input, const
     collection = read_collection_file(input, console);
   } else {
     Config own = config;
-    enter_everything(own.options);
-    own.options.beyond_ranges = true;
-    own.options.grad = false;
+    ask_for_operators(own.options);
     collection = trace_file(input, info, own, {}, isolated, console).collection;
   }
   static_cast<void>(run_passes({"functional"}, collection));

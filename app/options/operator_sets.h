@@ -16,6 +16,8 @@ Rule read_backend(const std::string& name, Console& console);
 // Returns the set of a rule of kBackend.  Throws Error(kUsage).
 OperatorSet set_of(const Rule& rule);
 
+// Sets what a graph is traced with that backends are asked about: operators alone, for inference.
+void ask_for_operators(TraceOptions& options);
 // Returns the functional graph of operators of a model or of a saved collection.
 GraphCollection operators_of(const Config& config, const InputFile& input, const FileInfo& info,
                              Isolated& isolated, Console& console);

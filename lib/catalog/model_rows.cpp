@@ -18,11 +18,7 @@ namespace {
 
 using Macs = std::optional<SymInt>;
 
-// Returns a size as a number or as an expression; the other one is NULL.
-Cell number_of(const Macs& size) {
-  const auto number = size ? size->number() : std::nullopt;
-  return number ? Cell(*number) : Cell();
-}
+// Returns a size as an expression; a number is NULL.
 Cell expression_of(const Macs& size) { return size && !size->number() ? Cell(size->text()) : Cell(); }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -73,10 +69,10 @@ class Writer {
                                  summary.parameters.bytes,
                                  summary.buffers.elements,
                                  summary.buffers.bytes,
-                                 number_of(summary.macs),
+                                 number_cell(summary.macs),
                                  expression_of(summary.macs),
                                  left_out,
-                                 number_of(summary.peak_bytes),
+                                 number_cell(summary.peak_bytes),
                                  expression_of(summary.peak_bytes)});
   }
 
@@ -91,7 +87,7 @@ class Writer {
       rows_.row(TableId::kModules, {static_cast<std::int64_t>(i), module.path, cell_unless_empty(module.type),
                                     std::string(to_string(module.status)), cell(module.alias_of),
                                     cell(module.rule), module.calls, sizes[i].parameters.elements,
-                                    sizes[i].parameters.bytes, number_of(macs), expression_of(macs)});
+                                    sizes[i].parameters.bytes, number_cell(macs), expression_of(macs)});
       if (!module.failure || module.alias_of) continue;
       const Failure& failure = *module.failure;
       const auto& source = failure.source;
@@ -123,7 +119,7 @@ class Writer {
     const Macs macs = graph.cost ? graph.cost->macs : std::nullopt;
     rows_.row(TableId::kGraphs,
               {id, cell(parent), name != nullptr ? Cell(*name) : Cell(), graph.module,
-               static_cast<std::int64_t>(graph.graph.size()), number_of(macs), expression_of(macs)});
+               static_cast<std::int64_t>(graph.graph.size()), number_cell(macs), expression_of(macs)});
     add_nodes(graph.graph, id);
     for (const Subgraph& subgraph : graph.subgraphs) add_graph(subgraph.graph, id, &subgraph.name);
   }
@@ -140,7 +136,7 @@ class Writer {
       rows_.row(
           TableId::kNodes,
           {id, number, node.name, std::string(to_string(node.op)), *node.target, node.scope->module_path,
-           cell(node.meta->type), cell(node.meta->dtype_text()), shape_of(*node.meta), number_of(macs),
+           cell(node.meta->type), cell(node.meta->dtype_text()), shape_of(*node.meta), number_cell(macs),
            expression_of(macs), source ? Cell(source->file) : Cell(), source ? Cell(source->line) : Cell()});
       std::int64_t position = 0;
       for_each_input(node, [&](NodeId used) {

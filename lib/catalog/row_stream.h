@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "catalog/tables.h"
+#include "symbolic/sym_int.h"
 
 namespace fxtrace::catalog {
 
@@ -21,6 +22,8 @@ template <class T>
 Cell cell(const std::optional<T>& value) {
   return value ? Cell(*value) : Cell();
 }
+// Converts a size to its number; an expression, or an absent one, is NULL.
+inline Cell number_cell(const std::optional<SymInt>& size) { return size ? cell(size->number()) : Cell(); }
 // Converts an empty text to NULL.
 inline Cell cell_unless_empty(const std::string& text) { return text.empty() ? Cell() : Cell(text); }
 

@@ -14,8 +14,9 @@
 #include "operators/names/function_traits.h"
 #include "operators/names/modules.h"
 #include "opinfo/batching.h"
+#include "opinfo/rules/shape_helpers.h"
 #include "partition/runs.h"
-#include "shapes/scalar_type.h"
+#include "summaries/parameter_sizes.h"
 
 namespace fxtrace {
 namespace {
@@ -25,27 +26,20 @@ using Place = Verdicts::Place;
 constexpr const char* kInCircle = "would close a circle";
 
 // Returns the bytes of a tensor; 0 for numbers, nothing when they are unknown.
-std::optional<SymInt> bytes_of(const Meta& meta) {
+std::optional<SymInt> bytes_of_value(const Meta& meta) {
   const ValueKind kind = meta.kind();
   if (kind != ValueKind::kTensor) return kind == ValueKind::kOther ? std::nullopt : std::optional(SymInt(0));
   const auto sizes = meta.sizes();
-  if (!sizes || !meta.dtype) return std::nullopt;
-  SymInt bytes = item_size(*meta.dtype);
-  try {
-    for (const SymInt& size : *sizes) bytes = bytes * size;
-  } catch (const SymbolicError&) {
-    return std::nullopt;
-  }
-  return ceildiv(bytes, elements_in_byte(*meta.dtype));
+  return sizes ? bytes_of(*sizes, meta.dtype) : std::nullopt;
 }
 
 class PartMaker {
  public:
-  PartMaker(Verdicts& whole, const PartitionRequest& request, const AttributeBytes& bytes,
+  PartMaker(Verdicts& whole, const PartitionRequest& request, const AttributeBytes& parameters,
             const ModuleGraph& graph, std::string name)
       : whole_(whole),
         request_(request),
-        bytes_(bytes),
+        parameters_(parameters),
         graph_(graph),
         name_(std::move(name)),
         order_(graph.graph.order()),
@@ -53,6 +47,8 @@ class PartMaker {
         verdicts_(order_.size()),
         tasks_(order_.size()) {
     for (std::size_t i = 0; i < order_.size(); ++i) position_[order_[i].index] = static_cast<Position>(i);
+    for (const auto& [attribute, constant] : graph.constants)
+      constants_.emplace(attribute, byte_count(constant));
     effects_.reserve(order_.size());
     for (const NodeId id : order_) effects_.push_back(whole.effects(graph, node(id)));
   }
@@ -357,6 +353,13 @@ class PartMaker {
 
   // --- parts ---
 
+  std::int64_t bytes_of_attribute(const std::string& name) const {
+    const auto parameter = parameters_.find(name);
+    if (parameter != parameters_.end()) return parameter->second;
+    const auto constant = constants_.find(name);
+    return constant == constants_.end() ? 0 : constant->second;
+  }
+
   std::vector<Part> make_parts() {
     std::vector<Part> parts(runs_.owner.size());
     std::vector<Total> macs(parts.size());
@@ -383,7 +386,7 @@ class PartMaker {
         const Position from = position_[input.index];
         if (node(input).op == Opcode::kGetAttr) {
           if (run != Runs::kNone && read[run].insert(*node(input).target).second)
-            parts[run].parameter_bytes += bytes_(graph_, *node(input).target);
+            parts[run].parameter_bytes += bytes_of_attribute(*node(input).target);
           return;
         }
         if (runs_.run[from] == run) return;
@@ -395,7 +398,7 @@ class PartMaker {
       if (takers[i].empty()) continue;
       std::ranges::sort(takers[i]);
       takers[i].erase(std::unique(takers[i].begin(), takers[i].end()), takers[i].end());
-      const PartValue value{order_[i], at(i).name, *at(i).meta, bytes_of(*at(i).meta)};
+      const PartValue value{order_[i], at(i).name, *at(i).meta, bytes_of_value(*at(i).meta)};
       if (runs_.run[i] != Runs::kNone) parts[runs_.run[i]].outputs.push_back(value);
       for (const std::uint32_t taker : takers[i]) {
         if (taker != Runs::kNone) parts[taker].inputs.push_back(value);
@@ -468,9 +471,10 @@ class PartMaker {
 
   Verdicts& whole_;
   const PartitionRequest& request_;
-  const AttributeBytes& bytes_;
+  const AttributeBytes& parameters_;
   const ModuleGraph& graph_;
   std::string name_;
+  AttributeBytes constants_;
   std::vector<NodeId> order_;
   std::vector<Position> position_;  // by id
   std::vector<Effects> effects_;    // this and all below by position
@@ -484,9 +488,9 @@ class PartMaker {
 
 }  // namespace
 
-GraphParts make_parts(Verdicts& verdicts, const PartitionRequest& request, const AttributeBytes& bytes,
+GraphParts make_parts(Verdicts& verdicts, const PartitionRequest& request, const AttributeBytes& parameters,
                       const ModuleGraph& graph, const std::string& name) {
-  return PartMaker(verdicts, request, bytes, graph, name).finish();
+  return PartMaker(verdicts, request, parameters, graph, name).finish();
 }
 
 }  // namespace fxtrace

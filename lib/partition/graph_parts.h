@@ -3,9 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "costs/term_sums.h"
@@ -37,8 +38,8 @@ class Total {
   bool is_known_ = true;
 };
 
-// Returns the bytes of a parameter, buffer or constant of the graph.
-using AttributeBytes = std::function<std::int64_t(const ModuleGraph& graph, const std::string& name)>;
+// The bytes of parameters, buffers or constants, by name.
+using AttributeBytes = std::unordered_map<std::string_view, std::int64_t>;
 
 struct GraphParts {
   std::vector<Part> parts;  // in order of execution
@@ -51,7 +52,7 @@ struct GraphParts {
 };
 
 // `name` is that of the graph, as Part::graph.
-GraphParts make_parts(Verdicts& verdicts, const PartitionRequest& request, const AttributeBytes& bytes,
+GraphParts make_parts(Verdicts& verdicts, const PartitionRequest& request, const AttributeBytes& parameters,
                       const ModuleGraph& graph, const std::string& name);
 
 }  // namespace fxtrace

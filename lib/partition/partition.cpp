@@ -6,7 +6,6 @@
 #include <map>
 #include <string_view>
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -31,7 +30,7 @@ class Partitioner {
         verdicts_(collection, request_.sets, request_.exclude, request_.keep_together, result_.unmatched),
         counts_(verdicts_.tree().size()) {
     for (const ParameterRecord& parameter : collection.parameters)
-      parameters_.emplace(parameter.name, &parameter);
+      parameters_.emplace(parameter.name, byte_count(parameter));
   }
 
   Partition run();
@@ -49,19 +48,11 @@ class Partitioner {
   void count_body(const ModuleGraph& graph);
   void fold_reasons();
 
-  std::int64_t bytes_of_attribute(const ModuleGraph& graph, const std::string& name) const {
-    const auto parameter = parameters_.find(name);
-    if (parameter != parameters_.end()) return byte_count(*parameter->second);
-    const auto constant = std::ranges::find(graph.constants, name,
-                                            [](const auto& one) -> const std::string& { return one.first; });
-    return constant == graph.constants.end() ? 0 : byte_count(constant->second);
-  }
-
   const GraphCollection& collection_;
   PartitionRequest request_;
   Partition result_;
   Verdicts verdicts_;
-  std::unordered_map<std::string_view, const ParameterRecord*> parameters_;
+  AttributeBytes parameters_;
   std::unordered_set<const ModuleGraph*> seen_;
   std::vector<Count> counts_;  // by place, the calls of the module itself
   std::map<std::string, Count> operators_;
@@ -124,10 +115,7 @@ void Partitioner::add_left(const std::string& graph, const Node& node, const Ver
 // Adds the parts of a graph, and of the bodies of the calls that are left.
 void Partitioner::add(const ModuleGraph& graph, const std::string& name, bool is_root) {
   if (!seen_.insert(&graph).second) return;  // calls may share a body
-  const AttributeBytes bytes = [&](const ModuleGraph& of, const std::string& attribute) {
-    return bytes_of_attribute(of, attribute);
-  };
-  GraphParts made = make_parts(verdicts_, request_, bytes, graph, name);
+  GraphParts made = make_parts(verdicts_, request_, parameters_, graph, name);
   std::vector<std::pair<const ModuleGraph*, std::string>> bodies;
   for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
     const Node& node = graph.graph.node(id);

@@ -12,6 +12,7 @@
 #include "extract/extract.h"
 #include "support/error.h"
 #include "support/json_emitter.h"
+#include "trace/options/config_values.h"
 #include "writers/formats/json_parts.h"
 
 namespace fxtrace {
@@ -19,22 +20,16 @@ namespace {
 
 const Node& output_of(const Graph& graph) { return graph.node(graph.last()); }
 
-// Writes the field "value" of a plain value.  Returns whether it is one.
-bool write_plain(const Argument& value, JsonEmitter& json) {
-  if (const auto* number = value.get_if<std::int64_t>()) {
-    json.field("value", *number);
-  } else if (const auto* real = value.get_if<double>()) {
-    json.field("value", *real);
-  } else if (const auto* flag = value.get_if<bool>()) {
-    json.field("value", *flag);
-  } else if (const auto* text = value.get_if<std::string>()) {
-    json.field("value", *text);
-  } else if (value.is<Argument::None>()) {
-    json.key("value").null();
-  } else {
-    return false;
-  }
-  return true;
+// Returns whether it is a number, a bool, a text or None.
+bool is_plain(const Argument& value) {
+  return value.is<std::int64_t>() || value.is<double>() || value.is<bool>() || value.is<std::string>() ||
+         value.is<Argument::None>();
+}
+
+// Writes the field "value" of a plain value.
+void write_plain(const Argument& value, JsonEmitter& json) {
+  json.key("value");
+  write_value(value, json);
 }
 
 // Returns the value that the program fixed for an input; null when there is none.
@@ -72,7 +67,9 @@ void write_result(const Graph& graph, const Argument& value, JsonEmitter& json) 
           throw input_error("the model returns a dict whose keys are neither texts nor integers");
         }
       });
-    } else if (!write_plain(value, json)) {
+    } else if (is_plain(value)) {
+      write_plain(value, json);
+    } else {
       throw input_error("the model returns a value that a plan cannot express");
     }
   });
@@ -157,7 +154,8 @@ void write_plan(const Partition& partition, const GraphCollection& collection, c
     json.key("inputs").objects_lines(inputs, [&](const Node* node) {
       json.field("node", node->name);
       json.field("argument", *node->target);
-      if (const Argument* value = fixed_value(collection.graphs.front(), node->id)) write_plain(*value, json);
+      const Argument* value = fixed_value(collection.graphs.front(), node->id);
+      if (value != nullptr && is_plain(*value)) write_plain(*value, json);
     });
     json.key("attributes").objects_lines(pieces.attributes, [&](const auto& attribute) {
       json.field("node", attribute.first);

@@ -1,11 +1,9 @@
 #include "partition/verdicts.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "analysis/program_operations.h"
-#include "graph/each_graph.h"
 
 namespace fxtrace {
 namespace {
@@ -14,25 +12,6 @@ namespace {
 bool unpacks(const ModuleGraph& graph, const Node& node) {
   const NodeId* from = item_index(node) ? node.args[0].get_if<NodeId>() : nullptr;
   return from != nullptr && graph.graph.node(*from).meta->kind() == ValueKind::kOther;
-}
-
-Pattern::Names names_of(const GraphCollection& collection) {
-  std::set<std::string> targets;
-  Pattern::Names names;
-  for (const ModuleGraph& top : collection.graphs) {
-    for_each_graph(top, [&](const ModuleGraph& graph) {
-      for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
-        const Node& node = graph.graph.node(id);
-        if (is_call(node) && node.op != Opcode::kCallModule) targets.insert(*node.target);
-      }
-    });
-  }
-  names.targets.assign(targets.begin(), targets.end());
-  std::set<std::string> types;
-  for (const ModuleRecord& module : collection.modules) types.insert(module.type);
-  types.erase("");
-  names.types.assign(types.begin(), types.end());
-  return names;
 }
 
 }  // namespace

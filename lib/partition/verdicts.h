@@ -16,10 +16,6 @@
 
 namespace fxtrace {
 
-inline bool is_call(const Node& node) {
-  return node.op == Opcode::kCallFunction || node.op == Opcode::kCallMethod || node.op == Opcode::kCallModule;
-}
-
 struct Verdict {
   std::uint64_t takers = 0;  // a bit for each set that takes the call
   std::string reason;        // why none does

@@ -43,9 +43,6 @@ struct HiddenCall {
   const GraphView* view = nullptr;
 };
 
-bool is_call(const Node& node) {
-  return node.op == Opcode::kCallFunction || node.op == Opcode::kCallMethod || node.op == Opcode::kCallModule;
-}
 bool is_getitem(const Node& node) {
   return node.op == Opcode::kCallFunction && *node.target == "operator.getitem";
 }
@@ -179,7 +176,7 @@ class Checker {
   // --- the names of the rules ---
 
   void settle_names() {
-    const Pattern::Names names = names_of_model();
+    const Pattern::Names names = names_of(*model_.collection, model_.declared);
     for (rule_ = 0; rule_ < report_.rules.size(); ++rule_) {
       Rule& rule = report_.rules[rule_];
       const auto settle = [&](Pattern& pattern) {
@@ -214,24 +211,6 @@ class Checker {
   }
 
   // Returns the targets and types in the model, each once.
-  Pattern::Names names_of_model() const {
-    std::unordered_set<std::string> targets(model_.declared.begin(), model_.declared.end()), types;
-    for (const GraphView& view : views_) {
-      const Graph& graph = view.graph->graph;
-      for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
-        const Node& node = graph.node(id);
-        if (node.op == Opcode::kCallFunction || node.op == Opcode::kCallMethod) targets.insert(*node.target);
-        if (node.op == Opcode::kCallModule) types.insert(type_of(node));
-      }
-    }
-    for (const ModuleRecord& module : model_.collection->modules) types.insert(module.type);
-    types.erase("");
-    Pattern::Names names{{targets.begin(), targets.end()}, {types.begin(), types.end()}};
-    std::ranges::sort(names.targets);
-    std::ranges::sort(names.types);
-    return names;
-  }
-
   // --- the model ---
 
   void add_view(const ModuleGraph& graph, const std::string& name) {

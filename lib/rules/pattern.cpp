@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "graph/each_graph.h"
 #include "operators/names/known_names.h"
 #include "operators/names/modules.h"
 #include "operators/operators.h"
@@ -57,6 +58,29 @@ bool is_known(const NamePattern& glob) {
 }
 
 }  // namespace
+
+bool is_call(const Node& node) {
+  return node.op == Opcode::kCallFunction || node.op == Opcode::kCallMethod || node.op == Opcode::kCallModule;
+}
+
+Pattern::Names names_of(const GraphCollection& collection, const std::vector<std::string>& declared) {
+  std::set<std::string> targets(declared.begin(), declared.end()), types;
+  for (const ModuleGraph& top : collection.graphs) {
+    for_each_graph(top, [&](const ModuleGraph& graph) {
+      for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
+        const Node& node = graph.graph.node(id);
+        if (node.op == Opcode::kCallModule) {
+          types.insert(node.scope->module_type.value_or(""));
+        } else if (is_call(node)) {
+          targets.insert(*node.target);
+        }
+      }
+    });
+  }
+  for (const ModuleRecord& module : collection.modules) types.insert(module.type);
+  types.erase("");
+  return {{targets.begin(), targets.end()}, {types.begin(), types.end()}};
+}
 
 std::string_view without_overload(std::string_view target) {
   const TargetParts parts = parse_target(target);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/graph_collection.h"
 #include "support/text/name_pattern.h"
 
 namespace fxtrace {
@@ -43,6 +44,11 @@ class Pattern {
   mutable std::unordered_map<std::string, bool> targets_, types_;  // earlier answers
   mutable signed char registered_ = -1;                            // earlier answer; -1: none
 };
+
+// Returns whether the node calls a function, a method or a module.
+bool is_call(const Node& node);
+// Returns the names of a model, and `declared` targets besides.
+Pattern::Names names_of(const GraphCollection& collection, const std::vector<std::string>& declared = {});
 
 // Returns the names that were likely meant by a text that matches nothing: names of the model, then of torch.
 std::vector<std::string> nearest_names(const std::string& text, const Pattern::Names& model);
