@@ -580,10 +580,34 @@ void ZipArchive::open() {
 
 ZipArchive::~ZipArchive() = default;
 
+void ZipArchive::check_is_there(const Entry& entry) const {
+  constexpr std::string_view kMark = "fxtrace: not fetched";
+  constexpr std::size_t kShortest = 4;  // of a record that may be a hole
+  constexpr std::uint64_t kLongest = 1'024;
+  constexpr std::string_view kSigns = "%+,-./:=@_~";  // of a URL that a shell takes as it is
+  const std::string bytes =
+      handle_->bytes.read_at(handle_->record_of(*this, entry).content,
+                             static_cast<std::size_t>(std::min(kLongest, entry.compressed_size)));
+  if (bytes.size() < kShortest || !bytes.starts_with(kMark.substr(0, bytes.size()))) return;
+  const std::string url = bytes.substr(0, bytes.find('\n')).erase(0, kMark.size() + 2);
+  const bool is_plain = std::ranges::all_of(url, [&](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           kSigns.find(c) != std::string_view::npos;
+  });
+  throw input_error("the bytes of record " + quoted(entry.name) + " are not here: this file is a skeleton",
+                    {"fetch the whole file: python -m fxtrace fetch --whole -o FILE " +
+                     (is_plain && !url.empty() ? url : "URL")});
+}
+
+void ZipArchive::check_is_whole() const {
+  for (const Entry& entry : entries_) check_is_there(entry);
+}
+
 std::optional<std::uint64_t> ZipArchive::find_stored(std::string_view name) const {
   const Entry* found = Handle::find(*this, name);
   if (found == nullptr || !handle_->bytes.is_file()) return std::nullopt;
   const Record& record = handle_->record_of(*this, *found);
+  check_is_there(*found);
   if (record.method != kStored) return std::nullopt;
   return handle_->bytes.start() + record.content;
 }
@@ -667,6 +691,7 @@ std::string joined_content_keys(const std::vector<std::string>& keys) {
 
 bool ZipArchive::is_intact(const Entry& entry) const {
   const Record& record = handle_->record_of(*this, entry);
+  check_is_there(entry);
   if (entry.crc == 0) return true;
   if (record.method != kStored) {
     (void)read(entry, static_cast<std::size_t>(entry.size));  // checks the CRC
@@ -704,6 +729,7 @@ std::string ZipArchive::read(const Entry& entry, std::size_t max_bytes) const {
   };
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(entry.size, max_bytes));
   std::string bytes;
+  check_is_there(entry);
   if (record.method == kStored) {
     count(wanted);
     // One allocation, with a little more room for readers that take several bytes at a time.
