@@ -1,26 +1,25 @@
-"""fxtrace.catalog: many models in one SQLite database, or one model's rows as Arrow tables (docs/how-to/catalog.md)."""
+"""fxtrace.catalog: many models in one SQLite database, or their rows as Arrow tables and batches (docs/how-to/catalog.md)."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from ._errors import InputError, UsageError
-from ._program import NOT_ALL_READ, Message, run, warn_of
-from ._trace import Path, Texts, check_keywords, option_words
+from ._batches import FILES, ROWS, PathOrNamed, Reader, Tables, define, export, item_of, make, model_batches, rows_of, schema_of
+from ._errors import UsageError
+from ._program import warn_of
+from ._trace import ModelLike, Path, Texts, check_keywords, option_words
 
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
-_TYPES = {"INTEGER": "int64", "TEXT": "string"}
-
 
 class _Catalog:
-    """Reads models into a SQLite database: fxtrace.catalog(paths); or returns the rows of one: fxtrace.catalog.rows(path)."""
+    """Reads models into a SQLite database: fxtrace.catalog(paths); or into Arrow: the rows of one, batches of any number."""
 
     def __call__(
         self,
@@ -59,7 +58,7 @@ class _Catalog:
             words += [] if recursive else ["--no-recursive"]
             words += [f"--include={glob}" for glob in ([include] if isinstance(include, str) else include)]
             file = os.path.join(folder, "catalog.sqlite") if output is None else os.fspath(output)
-            messages = _make(file, words, names)
+            messages = make(file, words, names)
             has_unread_files = any(message.kind == "note" for message in messages)
             warn_of([each for each in messages if each.kind == "warning" or has_unread_files], stacklevel=3)
             if output is not None:
@@ -69,54 +68,105 @@ class _Catalog:
                 made.backup(database)
                 return database
 
-    def rows(self, path: Path, *, name: str | None = None, **options: Any) -> dict[str, pyarrow.Table]:
+    @property
+    def SCHEMAS(self) -> dict[str, pyarrow.Schema]:
+        """The Arrow schemas of the tables, by name. Their metadata has `fxtrace.table`, and in `fxtrace.format` the version of the form."""
+        return dict(define({}).schemas)
+
+    def schema(self, tables: Tables = None) -> pyarrow.Schema:
+        """Return the schema of what batches() gives for these `tables`.
+
+        Returns SCHEMAS[tables] for one name. For several, and for all of them (None), it has a column `table` and the columns of all.
+
+        Raises UsageError for a table that is not there.
+        """
+        return schema_of(tables, define({}).schemas)
+
+    def batches(
+        self,
+        paths: Iterable[PathOrNamed],
+        tables: Tables = None,
+        storage_options: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+        *,
+        rows: int = ROWS,
+        done: Container[str] = (),
+        files: int = FILES,
+    ) -> Iterator[pyarrow.RecordBatch]:
+        """Read any number of models, and give the rows of a catalog as Arrow record batches.
+
+        - paths: files, or pairs of a file and what column `model` has for it, the path by default; taken one by one;
+        - tables: the name of one table; or several, or None for all, whose rows are in batches of one schema, schema(tables);
+        - storage_options: the keywords of fsspec for URLs;
+        - options: the keywords of trace();
+        - rows: the number of rows that a batch has at most;
+        - done: keys of models, as column `key` of "models" has them, that are not read; anything with `in`;
+        - files: the number of files that one run of the program reads.
+
+        Returns an iterator of batches, whose memory depends neither on the number of models nor on their size. For an archive of
+        several exported programs the model is `name:program`. A file that cannot be read, that is not there or that ends the program
+        is a row of "models" with its `error`. The row of a model in "models" comes after all its other rows, and the rows of all
+        programs of a file come in one batch.
+
+        Raises UsageError for wrong options and tables, at once; and, from the iterator, for what is no path.
+        """
+        given = {name: value for name, value in (options or {}).items() if name != "strict"}  # an error is a row
+        check_keywords("batches", given)
+        if isinstance(paths, (str, bytes, os.PathLike)):
+            raise UsageError(f"paths expects several paths, got {paths!r:.80}")
+        if rows < 1 or files < 1:
+            raise UsageError(f"rows and files expect positive numbers, got {min(rows, files)}")
+        reader = Reader(tables, define(given).schemas, rows)
+        return model_batches(paths, reader, given, storage_options, files, done)
+
+    def key(
+        self, path: PathOrNamed, storage_options: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None
+    ) -> str:
+        """Return the `key` that batches() gives to the model now, without reading it.
+
+        - path: the file, or a pair of it and its name;
+        - storage_options, options: as for batches().
+
+        Returns a text that is another one when the name, the size or the modification time of the file, the version of fxtrace or
+        the options are. A file that is not there has a key, too.
+
+        Raises UsageError for wrong options.
+        """
+        given = {name: value for name, value in (options or {}).items() if name != "strict"}
+        check_keywords("key", given)
+        return item_of(path, define(given).settings, storage_options)[0].key or ""
+
+    def rows(self, path: ModelLike, *, name: str | None = None, **options: Any) -> dict[str, pyarrow.Table]:
         """Return the tables of a catalog of this one model, by name: "models", "modules", "nodes", ...
 
-        - path: the file;
+        - path: the file, an open file, its bytes, or a model in torch's memory;
         - name: the value of column `model`, so that rows of many models can be joined; the path by default. For an archive of several
           exported programs it is `name:program`;
         - options: the keywords of trace().
 
-        Returns a dict of pyarrow tables, for which pyarrow is needed. A file that cannot be read has one row in "models", with its error.
+        Returns a dict of pyarrow tables with the schemas in SCHEMAS, for which pyarrow is needed. A file that cannot be read has one row
+        in "models", with its error. What is no file on a disk has neither `key` nor `modified_ns`.
+
+        Raises UsageError for wrong options; InputError for a path that does not exist, and with strict=True for a file that cannot be
+        read.
         """
         check_keywords("rows", options)
-        file_name = os.fspath(path)
-        with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
-            file = os.path.join(folder, "catalog.sqlite")
-            _make(file, [*words, "--jobs=1"], [file_name])
-            with closing(sqlite3.connect(file)) as database:
-                tables = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-                models = {
-                    number: ":".join(filter(None, (name or file_name, program)))
-                    for number, program in database.execute("SELECT id, program FROM models")
-                }
-                return {table: _table(database, table, models) for table in tables if table != "catalog"}
+        return rows_of(path, name, options)
+
+    def export(self, database: Path, folder: Path) -> None:
+        """Write the tables of a catalog as Parquet: `folder/table=nodes/catalog.parquet`, ...
+
+        - database: the file of the catalog;
+        - folder: where the files are written; those of an earlier export are replaced.
+
+        Column `model` has the path of the model's file, and `key` what key() gives. The memory that this takes does not depend on the
+        number of models.
+
+        Returns None.
+
+        Raises InputError for a file that is not a catalog of this version.
+        """
+        export(database, folder)
 
 
 catalog = _Catalog()
-
-
-def _make(file: str, words: Iterable[str], names: Iterable[str]) -> tuple[Message, ...]:
-    """Run the program and return its messages, among them a note for each file that could not be read."""
-    done = run("catalog", *words, f"--output={file}", "--", *names, expected=(0, NOT_ALL_READ))
-    texts = {kind: [message.text for message in done.messages if message.kind == kind] for kind in ("note", "hint")}
-    if done.exit_code == NOT_ALL_READ:
-        raise InputError("; ".join(texts["note"]), texts["hint"])
-    return done.messages
-
-
-def _table(database: sqlite3.Connection, table: str, models: dict[int, str]) -> pyarrow.Table:
-    import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]
-
-    columns = [(row[1], row[2]) for row in database.execute(f"PRAGMA table_info({table})")]
-    values = list(zip(*database.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3"))) or [()] * len(columns)
-    fields, arrays = [], []
-    for (column, kind), items in zip(columns, values):
-        if column == "path" and table == "models":
-            continue
-        if (column, table) == ("id", "models") or column == "model":
-            column, kind, items = "model", "TEXT", tuple(map(models.get, items))
-        field = pyarrow.field(column, _TYPES[kind.split(" ")[0]])
-        fields.append(field)
-        arrays.append(pyarrow.array(items, type=field.type))
-    return pyarrow.table(arrays, schema=pyarrow.schema(fields))
