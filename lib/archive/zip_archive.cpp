@@ -584,12 +584,18 @@ void ZipArchive::check_is_there(const Entry& entry) const {
   constexpr std::string_view kMark = "fxtrace: not fetched";
   constexpr std::size_t kShortest = 4;  // of a record that may be a hole
   constexpr std::uint64_t kLongest = 1'024;
+  const auto start_of = [&](const Entry& each) {
+    return handle_->bytes.read_at(handle_->record_of(*this, each).content,
+                                  static_cast<std::size_t>(std::min(kLongest, each.compressed_size)));
+  };
+  const std::string start = start_of(entry);
+  if (start.size() < kShortest || !start.starts_with(kMark.substr(0, start.size()))) return;
+  std::string url;
+  for (std::size_t i = 0; i < entries_.size() && url.empty(); ++i) {  // a small hole has no room for it
+    const std::string bytes = start_of(entries_[i]);
+    if (bytes.starts_with(kMark)) url = bytes.substr(0, bytes.find('\n')).erase(0, kMark.size() + 2);
+  }
   constexpr std::string_view kSigns = "%+,-./:=@_~";  // of a URL that a shell takes as it is
-  const std::string bytes =
-      handle_->bytes.read_at(handle_->record_of(*this, entry).content,
-                             static_cast<std::size_t>(std::min(kLongest, entry.compressed_size)));
-  if (bytes.size() < kShortest || !bytes.starts_with(kMark.substr(0, bytes.size()))) return;
-  const std::string url = bytes.substr(0, bytes.find('\n')).erase(0, kMark.size() + 2);
   const bool is_plain = std::ranges::all_of(url, [&](char c) {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
            kSigns.find(c) != std::string_view::npos;

@@ -65,8 +65,8 @@ def _catalog(arguments: Sequence[str]) -> int:
 
     if urls and given.output is not None:
         errors = add_models(given.output, urls_of(urls, not given.no_recursive, given.include, None), None, lambda listed: run(f"--files-from={listed}"))
-        for name, error in errors.items():
-            print(f"fxtrace: note: {name}: {error}", file=sys.stderr)
+        for error in errors.values():
+            print(f"fxtrace: warning: {error}", file=sys.stderr)
     elif others or given.output is None:
         run()
     exit_code = max(exit_codes)

@@ -48,25 +48,30 @@ def fill(image: Image, read_headers: bool) -> tuple[list[Range], bytes]:
 
 def check_is_whole(path: str) -> None:
     """Raise InputError for a URL and for a skeleton: torch would take the holes for weights."""
-    if is_url(path) or (os.path.isfile(path) and _has_hole(path)):
+    is_whole = not is_url(path)
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            is_whole = not _has_hole(file)
+    if not is_whole:
         whole = f"fxtrace.fetch({path if is_url(path) else 'URL'!r}, FILE, whole=True)"
         raise InputError(f"{path}: the weights of this model are not here", [f"give the whole file: graph_module({whole})"])
 
 
-def _has_hole(file: str | IO[bytes]) -> bool:
+def _has_hole(file: IO[bytes]) -> bool:
     try:
         with zipfile.ZipFile(file) as archive:
             for info in archive.infolist():
-                with archive.open(info) as content:
-                    if info.filename.endswith(".pt"):
-                        found = _has_hole(content)
-                    elif found := _WEIGHT.fullmatch(info.filename) is not None:
-                        start = content.read(len(_MARK))
-                        found = len(start) >= _SHORTEST_HOLE and _MARK.startswith(start)
-                if found:
-                    return True
-    except (zipfile.BadZipFile, NotImplementedError, zlib.error):
-        pass
+                if info.filename.endswith(".pt"):
+                    with archive.open(info) as content:
+                        if _has_hole(content):
+                            return True
+                elif _WEIGHT.fullmatch(info.filename) is not None and info.compress_size >= _SHORTEST_HOLE:
+                    file.seek(info.header_offset + _HEADER - 4)
+                    file.seek(sum(struct.unpack("<HH", file.read(4))), os.SEEK_CUR)
+                    if _MARK.startswith(file.read(min(len(_MARK), info.compress_size))):
+                        return True
+    except (zipfile.BadZipFile, NotImplementedError, struct.error, zlib.error, OSError):
+        pass  # torch says what is wrong with it
     return False
 
 

@@ -392,3 +392,51 @@ def test_command(files, program, tmp_path):
         assert "fetch URL -o FILE" in run("fetch", "--help").stdout
     done = subprocess.run([program.path, "trace", "s3://bucket/m.pt2"], capture_output=True, text=True)
     assert done.returncode == 3 and "python -m fxtrace fetch" in done.stderr
+
+
+# Catalogs
+
+
+def test_catalogs_of_stores(files, program, tmp_path):
+    import fsspec
+
+    names = ["exported.pt2", "scripted.pt", "nested.pt2"]
+    store = fsspec.filesystem("memory")
+    for name in names:
+        store.pipe(f"/models/deep/{name}", files[name])
+        (tmp_path / name).write_bytes(files[name])
+    store.pipe("/models/broken.pt", b"no model")
+    store.pipe("/models/notes.txt", b"no model")
+    local = {os.path.basename(row[0]): row[1:] for row in fxtrace.catalog(tmp_path).execute(ROWS)}
+    made = tmp_path / "c.sqlite"
+    with pytest.warns(fxtrace.FxtraceWarning, match="1 could not be read"):
+        found = {row[0]: row[1:] for row in fxtrace.catalog("memory://models", made).execute(ROWS)}
+    assert found.keys() == {"memory:///models/broken.pt", *(f"memory:///models/deep/{name}" for name in names)}
+    assert {name: found[f"memory:///models/deep/{name}"] for name in names} == {name: local[name] for name in names}
+    # What has not changed is not fetched, unless all is read again.
+    served = {f"/{name}": Served(files[name]) for name in names}
+    with serve(served) as url:
+        urls = [f"{url}/{name}?token={SECRET}" for name in names]
+        with pytest.warns(fxtrace.FxtraceWarning, match="none.pt: no such file"):
+            fxtrace.catalog([*urls, f"{url}/none.pt"], made)
+        counts = {name: each.sent for name, each in served.items()}
+        served["/scripted.pt"].tag = '"other"'
+        rows = {row[0]: row[1:] for row in fxtrace.catalog(urls, made).execute(ROWS)}
+        assert {name for name, each in served.items() if each.sent > counts[name] + 10} == {"/scripted.pt"}
+        assert {name: rows[f"{url}/{name}"] for name in names} == {name: local[name] for name in names}
+        assert "memory:///models/broken.pt" in rows and SECRET.encode() not in contents(made)
+        rows = {row[0]: row for row in fxtrace.catalog(urls, made, leaf="torch.nn.Linear").execute(ROWS)}
+        assert rows[f"{url}/exported.pt2"][3] != local["exported.pt2"][2]
+        error = "SELECT error FROM models WHERE path = ?"
+        assert "no such file" in fxtrace.catalog(urls, made).execute(error, (f"{url}/none.pt",)).fetchone()[0]
+        with pytest.raises(fxtrace.InputError, match="none.pt: no such file"):
+            fxtrace.catalog(f"{url}/none.pt", strict=True)
+        environment = {**os.environ, "PYTHONPATH": harness.PACKAGE}
+        command = [sys.executable, "-m", "fxtrace", "catalog", *urls, "-o", "cli.sqlite", "--export", "tables"]
+        subprocess.run(command, check=True, env=environment, cwd=tmp_path, capture_output=True)
+        assert (tmp_path / "tables" / "table=models").is_dir()
+        query = [program.path, "query", tmp_path / "cli.sqlite", "SELECT count(*) AS n FROM models WHERE error IS NULL", "--csv"]
+        assert subprocess.run(query, capture_output=True, text=True).stdout.split() == ["n", "3"]
+
+
+ROWS = "SELECT path, content, type, nodes, parameters, macs FROM models"
