@@ -48,29 +48,28 @@ def fill(image: Image, read_headers: bool) -> tuple[list[Range], bytes]:
 
 def check_is_whole(path: str) -> None:
     """Raise InputError for a URL and for a skeleton: torch would take the holes for weights."""
-    is_whole = not is_url(path)
-    if os.path.isfile(path):
-        with open(path, "rb") as file:
-            is_whole = not _has_hole(file)
-    if not is_whole:
+    if is_url(path) or (os.path.isfile(path) and _is_skeleton(path)):
         whole = f"fxtrace.fetch({path if is_url(path) else 'URL'!r}, FILE, whole=True)"
         raise InputError(f"{path}: the weights of this model are not here", [f"give the whole file: graph_module({whole})"])
 
 
-def _has_hole(file: IO[bytes]) -> bool:
+def _is_skeleton(path: str) -> bool:
+    with open(path, "rb") as file:
+        source = LocalFile(file)
+        return _has_hole(source, 0, source.size)
+
+
+def _has_hole(source: LocalFile, start: int, end: int) -> bool:
     try:
-        with zipfile.ZipFile(file) as archive:
-            for info in archive.infolist():
-                if info.filename.endswith(".pt"):
-                    with archive.open(info) as content:
-                        if _has_hole(content):
-                            return True
-                elif _WEIGHT.fullmatch(info.filename) is not None and info.compress_size >= _SHORTEST_HOLE:
-                    file.seek(info.header_offset + _HEADER - 4)
-                    file.seek(sum(struct.unpack("<HH", file.read(4))), os.SEEK_CUR)
-                    if _MARK.startswith(file.read(min(len(_MARK), info.compress_size))):
-                        return True
-    except (zipfile.BadZipFile, NotImplementedError, struct.error, zlib.error, OSError):
+        for record in _records_of(source, start, end)[0]:
+            if record.is_archive():
+                found = _has_hole(source, *record.content(source))
+            elif found := record.is_weight() and record.info.compress_size >= _SHORTEST_HOLE:
+                content = record.content(source)[0]
+                found = _MARK.startswith(source.bytes_at(content, content + min(len(_MARK), record.info.compress_size)))
+            if found:
+                return True
+    except zipfile.BadZipFile:
         pass  # torch says what is wrong with it
     return False
 
@@ -111,21 +110,19 @@ def _fill(image: Image, start: int, end: int, read_headers: bool) -> tuple[list[
     return holes, directory
 
 
-def _records_of(image: Image, start: int, end: int) -> tuple[list[_Record], bytes]:
+def _records_of(source: LocalFile, start: int, end: int) -> tuple[list[_Record], bytes]:
     """Return the records of an archive in the order of their places, and the directory."""
     try:
-        with zipfile.ZipFile(View(image, start, end)) as archive:
+        with zipfile.ZipFile(View(source, start, end)) as archive:
             infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
             directory = archive.start_dir
-    except InputError:
-        raise
-    except Exception as error:  # zipfile has several for damaged files
+    except (NotImplementedError, struct.error, ValueError, OverflowError, OSError) as error:  # of damaged files
         raise zipfile.BadZipFile(str(error)) from None
     places = [info.header_offset for info in infos] + [directory]
     if places[0] != 0 or directory > end - start:
         raise zipfile.BadZipFile("something is in front of the first record")
     records = [_Record(info, start, start + after) for info, after in zip(infos, places[1:])]
-    return records, image.bytes_at(start + directory, end)
+    return records, source.bytes_at(start + directory, end)
 
 
 class _Record:
@@ -138,11 +135,11 @@ class _Record:
         self.after = after  # the header of the next record, or the directory
         self.kind = (info.create_system, info.create_version, info.flag_bits)  # a program's records are alike in this
 
-    def content(self, image: Image) -> Range:
-        fixed = image.bytes_at(self.header, self.header + _HEADER)
+    def content(self, source: LocalFile) -> Range:
+        fixed = source.bytes_at(self.header, self.header + _HEADER)
         content = self.header + _HEADER + sum(struct.unpack("<HH", fixed[26:])) if len(fixed) == _HEADER else self.after
         if not fixed.startswith(b"PK\3\4") or content + self.info.compress_size > self.after:
-            raise InputError(f"{image.store.url}: record {self.info.filename!r} has a wrong header: the archive is damaged")
+            raise zipfile.BadZipFile(f"record {self.info.filename!r} has a wrong header")
         return content, content + self.info.compress_size
 
     def frame(self, image: Image) -> tuple[bytes, bytes]:
@@ -158,9 +155,11 @@ class _Record:
         is_stored = self.info.compress_type == zipfile.ZIP_STORED
         return self.info.filename.endswith(".pt") and is_stored and self.info.file_size > _SMALL
 
+    def is_weight(self) -> bool:
+        return _WEIGHT.fullmatch(self.info.filename) is not None
+
     def is_left_out(self) -> bool:
-        is_large = self.info.file_size > _SMALL and _TEXT.fullmatch(self.info.filename) is None
-        return is_large or _WEIGHT.fullmatch(self.info.filename) is not None
+        return self.is_weight() or (self.info.file_size > _SMALL and _TEXT.fullmatch(self.info.filename) is None)
 
 
 def _frame_of_torch(record: _Record) -> tuple[bytes, bytes] | None:
@@ -199,14 +198,24 @@ def _frame_by_others(known: list[_Record], image: Image) -> Callable[[_Record], 
     return lambda record: writer(record) if (writer := writers.get(record.kind)) is not None else None
 
 
-class Image:
-    """The local file, and what of it is there; the rest is read from the store when it is needed."""
+class LocalFile:
+    def __init__(self, file: IO[bytes]):
+        self._file = file.fileno()
+        self.size = os.fstat(self._file).st_size
+
+    def bytes_at(self, start: int, end: int) -> bytes:
+        return os.pread(self._file, end - start, start)
+
+
+class Image(LocalFile):
+    """A local file of which parts are there; the others are read from the store when they are needed."""
 
     def __init__(self, store: Store, file: IO[bytes], size: int, most: int):
-        self.store, self.size = store, size
-        self._file, self._left = file.fileno(), most
+        os.truncate(file.fileno(), size)
+        super().__init__(file)
+        self.store = store
+        self._left = most  # bytes that may be read
         self._there: list[Range] = []  # sorted and apart
-        os.truncate(self._file, size)
 
     def put(self, start: int, content: bytes) -> None:
         """Write bytes that stand for themselves: from the store, or a mark of what is not there."""
@@ -242,14 +251,14 @@ class Image:
     def bytes_at(self, start: int, end: int) -> bytes:
         if not self.has(start, end):
             self.need([(start, end)])
-        return os.pread(self._file, end - start, start)
+        return super().bytes_at(start, end)
 
 
 class View(io.RawIOBase):
-    """A part of an image as a file, for zipfile."""
+    """A part of a file as a file, for zipfile."""
 
-    def __init__(self, image: Image, start: int, end: int):
-        self._image, self._start, self._size, self._at = image, start, end - start, 0
+    def __init__(self, source: LocalFile, start: int, end: int):
+        self._source, self._start, self._size, self._at = source, start, end - start, 0
 
     def seekable(self) -> bool:
         return True
@@ -269,7 +278,7 @@ class View(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         end = self._size if size < 0 else min(self._at + size, self._size)
-        content = self._image.bytes_at(self._start + self._at, self._start + end) if end > self._at else b""
+        content = self._source.bytes_at(self._start + self._at, self._start + end) if end > self._at else b""
         self._at += len(content)
         return content
 

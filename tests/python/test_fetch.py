@@ -59,7 +59,8 @@ def rezipped(content: bytes, **options) -> bytes:
 
 def nested(program_file: bytes) -> bytes:
     """An exported program as torch 2.6 saves it, weights in an archive of their own."""
-    state = saved(torch.save, dict(Tower().state_dict()))
+    model = Tower()
+    state = saved(torch.save, {**dict(model.named_parameters()), **dict(model.named_buffers())})
     records = {name: data for name, data in archive_edit.records(program_file).items() if "weights/" not in name}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
