@@ -350,7 +350,7 @@ def test_export_by_the_command(program, models, tmp_path):
     assert run("--export", folder, "-o", file).stderr == ""
     assert len(exported(tmp_path / "out")["models"]) == 7
     for arguments, code, error in (
-        (["--export", folder], 2, "PATH"),
+        (["--export", folder], 2, "--output"),
         ([models[0], "--export", folder], 2, "--output"),
         ([models[0], "-o", file, "--export", folder, "--leafs"], 2, "--leafs"),
         (["-o", str(tmp_path / "none"), "--export", folder], 3, "unable to open"),
