@@ -310,7 +310,8 @@ def _read_opened(reader: Reader, words: list[str], items: Mapping[str, Item]) ->
                 raise
             failed = error
         else:
-            with closing(sqlite3.connect(file)) as database:
+            # An engine may take the batches in one thread and then in another one.
+            with closing(sqlite3.connect(file, check_same_thread=False)) as database:
                 give(database, models_of(database, items))
                 yield from reader.read(database)
     if failed is not None and len(items) == 1:

@@ -1,0 +1,262 @@
+"""Tests the programs in docs/how-to/catalog.md for many machines, with the real engines: each gives the rows of `fxtrace catalog`, and loses and
+doubles none when its driver and workers are killed.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import harness
+import pytest
+
+pyarrow = pytest.importorskip("pyarrow")
+import fxtrace.catalog  # noqa: E402
+import pyarrow.parquet  # noqa: E402
+
+PAGE = os.path.join(harness.ROOT, "docs", "how-to", "catalog.md")
+SAMPLES = ["nested_exported.pt2", "failing_nested.pt", "exported_several.pt2"]
+NEEDED = {"ray": "ray.data", "spark": "pyspark", "daft": "daft", "dask": "distributed", "pool": "pyarrow"}
+
+# What starts quickly: no page that shows the run, no compiler for the code of a few rows.
+SPARK = """\
+spark.master local[2]
+spark.ui.enabled false
+spark.sql.shuffle.partitions 2
+spark.sql.codegen.wholeStage false
+spark.driver.memory 1g
+spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+"""
+
+
+def read_page() -> str:
+    with open(PAGE, encoding="utf-8") as file:
+        return file.read()
+
+
+def programs() -> dict[str, str]:
+    return dict(re.findall(r"^```py\n# (\w+\.py)\n(.*?)^```$", read_page(), re.MULTILINE | re.DOTALL))
+
+
+def is_there(engine: str) -> bool:
+    if engine == "spark" and shutil.which("java") is None:
+        return False
+    try:
+        pytest.importorskip(NEEDED[engine])
+    except pytest.skip.Exception:
+        return False
+    return True
+
+
+class Engines:
+    """The page's programs in a folder."""
+
+    def __init__(self, folder, program: str, paths: list[str], part: int = 20_000) -> None:
+        self.folder = folder
+        (folder / "spark-defaults.conf").write_text(SPARK)
+        (folder / "paths.txt").write_text("".join(f"{path}\n" for path in paths))
+        for name, text in programs().items():
+            (folder / name).write_text(text.replace("size=20_000", f"size={part}"))
+        own = {"FXTRACE": program, "SPARK_CONF_DIR": str(folder), "PYSPARK_PYTHON": sys.executable, "DO_NOT_TRACK": "1"}
+        own |= {"PYTHONPATH": os.pathsep.join([harness.PACKAGE, str(folder)]), "RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1"}
+        self.environment = {**os.environ, **own}
+
+    def target(self, engine: str) -> str:
+        return str(self.folder / engine)
+
+    def start(self, engine: str) -> subprocess.Popen:
+        with open(self.folder / f"{engine}.log", "ab") as log:
+            command = [sys.executable, f"with_{engine}.py", "paths.txt", f"file://{self.target(engine)}"]
+            return subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=log, stderr=log)
+
+    def log(self, engine: str) -> str:
+        return (self.folder / f"{engine}.log").read_text(errors="replace")[-5000:]
+
+    def files(self, engine: str) -> list[str]:
+        """The files of the parts that are done."""
+        return [
+            os.path.join(folder, name)
+            for part, _, names in os.walk(self.target(engine))
+            if "_SUCCESS" in names
+            for folder, _, files in os.walk(part)
+            for name in files
+            if name.endswith(".parquet")
+        ]
+
+    def rows(self, engine: str) -> dict[str, list[dict]]:
+        found = {table: [] for table in fxtrace.catalog.SCHEMAS}
+        for file in self.files(engine):
+            table = os.path.basename(os.path.dirname(file)).removeprefix("table=")
+            found[table] += pyarrow.parquet.ParquetFile(file).read(fxtrace.catalog.SCHEMAS[table].names).to_pylist()
+        return {table: in_order(rows) for table, rows in found.items()}
+
+
+def in_order(rows: list[dict]) -> list[dict]:
+    return sorted(rows, key=lambda row: repr(sorted(row.items())))
+
+
+def expected_rows(program, paths: list[str], folder) -> dict[str, list[dict]]:
+    """Those of `fxtrace catalog` and its export."""
+    file = str(folder / "expected.sqlite")
+    subprocess.run([program.path, "catalog", *paths, "-o", file], check=True, capture_output=True)
+    fxtrace.catalog.export(file, folder / "expected")
+    tables = {table: folder / "expected" / f"table={table}" / "catalog.parquet" for table in fxtrace.catalog.SCHEMAS}
+    return {table: in_order(pyarrow.parquet.ParquetFile(path).read().to_pylist()) for table, path in tables.items()}
+
+
+@pytest.fixture(autouse=True)
+def installed(program, monkeypatch):
+    monkeypatch.setenv("FXTRACE", program.path)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory) -> list[str]:
+    folder = tmp_path_factory.mktemp("models")
+    for name in SAMPLES:
+        shutil.copy(os.path.join(harness.SAMPLES, name), folder)
+    (folder / "broken.pt").write_bytes(b"no model")
+    return [str(path) for path in sorted(folder.iterdir())]
+
+
+@pytest.fixture(scope="module")
+def runs(program, models, tmp_path_factory) -> tuple[Engines, dict[str, int]]:
+    """All engines at a time: each waits for its own processes most of the time."""
+    engines = Engines(tmp_path_factory.mktemp("engines"), program.path, models)
+    started = {engine: engines.start(engine) for engine in NEEDED if is_there(engine)}
+    return engines, {engine: process.wait(300) for engine, process in started.items()}
+
+
+@pytest.mark.parametrize("engine", NEEDED)
+def test_rows_of_an_engine(program, models, runs, tmp_path, engine):
+    engines, codes = runs
+    if engine not in codes:
+        pytest.skip(f"needs {engine}")
+    assert codes[engine] == 0, engines.log(engine)
+    found, expected = engines.rows(engine), expected_rows(program, models, tmp_path)
+    assert len(expected["models"]) == 5 and len(expected["nodes"]) > 20
+    for table, rows in expected.items():
+        assert found[table] == rows, table
+    assert len(engines.files(engine)) <= 2 * len(found)  # not a file for each model
+
+
+def test_questions_of_the_page(runs, models):
+    duckdb = pytest.importorskip("duckdb")
+    engines, _ = runs
+    questions = next(text for text in re.findall(r"^```sql\n(.*?)^```$", read_page(), re.MULTILINE | re.DOTALL) if "_SUCCESS" in text)
+    os.makedirs(os.path.join(engines.target("pool"), "part=000001-of-a-driver-that-died", "table=models"), exist_ok=True)
+    results = []
+    for statement in questions.replace("catalog/", engines.target("pool") + "/").strip().removesuffix(";").split(";\n"):
+        result = duckdb.execute(statement)
+        results.append(result.fetchall())
+    assert results[2][0][0] == "aten.linear.default" or results[2][0][1] > 1
+    assert [count for _, count in results[3]] == [1]
+
+
+def test_what_is_done(runs, models):
+    pytest.importorskip("duckdb")
+    engines, _ = runs
+    command = [sys.executable, "more.py", "paths.txt", os.path.join(engines.target("pool"), "*", "table=models", "*.parquet")]
+    done = subprocess.run(command, cwd=engines.folder, env=engines.environment, capture_output=True, text=True)
+    assert done.stdout.split() == [path for path in models if path.endswith("broken.pt")], done.stderr
+
+
+def test_the_same_command_again(runs):
+    """It has nothing to do."""
+    engines, _ = runs
+    before = engines.files("pool")
+    assert engines.start("pool").wait(100) == 0 and engines.files("pool") == before
+
+
+# Kills
+
+
+@contextlib.contextmanager
+def ending(process: subprocess.Popen) -> Iterator[None]:
+    """Ends what the driver has left."""
+    import psutil
+
+    left = set()
+    try:
+        left = {psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)}
+        yield
+    finally:
+        with contextlib.suppress(psutil.Error):
+            left |= set(psutil.Process(process.pid).children(recursive=True))
+        for each in left:
+            with contextlib.suppress(psutil.Error):
+                each.kill()
+        process.wait(60)
+
+
+def workers(engine: str, driver: int) -> list:
+    """The processes that read models for a driver."""
+    import psutil
+
+    marks = {"ray": "ray::MapBatches", "spark": "pyspark.daemon", "dask": "spawn_main", "pool": "spawn_main", "daft": "fxtrace"}
+    found = []
+    for child in psutil.Process(driver).children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            line = " ".join(child.cmdline())
+            if marks[engine] in line:
+                found.append(child)
+    return found[-1:] if engine == "daft" else found
+
+
+def kill_when_working(engines: Engines, engine: str, process: subprocess.Popen, parts: int, driver: bool) -> None:
+    """Kill the driver, or a worker, when some parts are done."""
+    end = time.monotonic() + 300
+    while time.monotonic() < end and process.poll() is None:
+        if sum(name == "_SUCCESS" for _, _, names in os.walk(engines.target(engine)) for name in names) >= parts:
+            time.sleep(0.5)
+            if driver:
+                return os.kill(process.pid, signal.SIGKILL)
+            for worker in workers(engine, process.pid)[-1:]:
+                with contextlib.suppress(Exception):
+                    return worker.kill()
+        time.sleep(0.1)
+    raise AssertionError(f"there was nothing to kill: {process.poll()}\n{engines.log(engine)}")
+
+
+@pytest.fixture(scope="module")
+def many(program, tmp_path_factory) -> tuple[list[str], dict[str, list[dict]]]:
+    """2,000 models, and their rows."""
+    os.environ.setdefault("FXTRACE", program.path)
+    folder = tmp_path_factory.mktemp("many")
+    samples = sorted(name for name in os.listdir(harness.SAMPLES) if name.endswith((".pt", ".pt2")))
+    for name in samples:
+        shutil.copy(os.path.join(harness.SAMPLES, name), folder)
+    paths = []
+    for i in range(2000):
+        paths.append(str(folder / f"{i:04}-{samples[i % len(samples)]}"))
+        os.link(folder / samples[i % len(samples)], paths[-1])
+    return paths, expected_rows(program, paths, folder)
+
+
+@pytest.mark.volume
+@pytest.mark.parametrize("engine", NEEDED)
+def test_kills(program, many, tmp_path, engine):
+    """A worker, then the driver, then again until the command ends well: each row is there once."""
+    pytest.importorskip("psutil")
+    if not is_there(engine):
+        pytest.skip(f"needs {engine}")
+    paths, expected = many
+    engines = Engines(tmp_path, program.path, paths, part=400)
+    for parts, driver in ((0, False), (2, True), (3, False)):
+        process = engines.start(engine)
+        with ending(process):
+            kill_when_working(engines, engine, process, parts, driver)
+            if not driver:
+                process.wait(300)
+    for _ in range(3):  # as a worker's end may be the driver's
+        if engines.start(engine).wait(300) == 0:
+            break
+    else:
+        raise AssertionError(engines.log(engine))
+    found = engines.rows(engine)
+    for table, rows in expected.items():
+        assert found[table] == rows, table
