@@ -29,6 +29,8 @@ _LITTLE = 256
 _MARK = b"fxtrace: not fetched"  # as in lib/archive/zip_archive.cpp
 _SHORTEST_HOLE = 4  # bytes; of shorter ones nobody could see the mark
 _SMALL = 64 << 10  # bytes of a record that is read whatever it is, unless it is a weight
+_DEEPEST = 2  # archives around one whose weights are left out
+_MOST_OF_A_READ = 64_000_000  # bytes that zipfile reads at once, of a directory: as many as fxtrace reads
 _LARGE = 16 << 20  # bytes beyond which a record that is no archive after all is left out
 # Records of tensors: of TorchScript and torch.save, of torch.export, of torch.package.
 _WEIGHT = re.compile(r"[^/]*/(?:(?:data|constants)/\d+|data/(?:weights/weight|constants/tensor)_\d+|\.data/\d+\.storage)")
@@ -43,7 +45,7 @@ def fill(image: Image, read_headers: bool) -> tuple[list[Range], bytes]:
 
     Raises zipfile.BadZipFile for a file that is no archive, and InputError.
     """
-    return _fill(image, 0, image.size, read_headers)
+    return _fill(image, 0, image.size, read_headers, 0)
 
 
 def check_is_whole(path: str) -> None:
@@ -59,11 +61,11 @@ def _is_skeleton(path: str) -> bool:
         return _has_hole(source, 0, source.size)
 
 
-def _has_hole(source: LocalFile, start: int, end: int) -> bool:
+def _has_hole(source: LocalFile, start: int, end: int, depth: int = 0) -> bool:
     try:
         for record in _records_of(source, start, end)[0]:
             if record.is_archive():
-                found = _has_hole(source, *record.content(source))
+                found = depth < _DEEPEST and _has_hole(source, *record.content(source), depth + 1)
             elif found := record.is_weight() and record.info.compress_size >= _SHORTEST_HOLE:
                 content = record.content(source)[0]
                 found = _MARK.startswith(source.bytes_at(content, content + min(len(_MARK), record.info.compress_size)))
@@ -74,7 +76,7 @@ def _has_hole(source: LocalFile, start: int, end: int) -> bool:
     return False
 
 
-def _fill(image: Image, start: int, end: int, read_headers: bool) -> tuple[list[Range], bytes]:
+def _fill(image: Image, start: int, end: int, read_headers: bool, depth: int) -> tuple[list[Range], bytes]:
     records, directory = _records_of(image, start, end)
     image.need((record.header, record.after) for record in records if not record.is_left_out() and not record.is_archive())
     holes: list[Range] = []
@@ -84,7 +86,9 @@ def _fill(image: Image, start: int, end: int, read_headers: bool) -> tuple[list[
             record.frame(image)
             content, behind = record.content(image)
             try:
-                holes += _fill(image, content, behind, read_headers)[0]
+                if depth == _DEEPEST:
+                    raise zipfile.BadZipFile("it is in too many archives")
+                holes += _fill(image, content, behind, read_headers, depth + 1)[0]
             except zipfile.BadZipFile:
                 if record.info.file_size > _LARGE:
                     left_out.append(record)
@@ -94,7 +98,7 @@ def _fill(image: Image, start: int, end: int, read_headers: bool) -> tuple[list[
             left_out.append(record)
     known = [] if read_headers else [record for record in records if image.has(record.header, record.after)]
     frame_of = _frame_by_others(known, image)
-    frames = {record: frame_of(record) for record in left_out}
+    frames = {record: None if image.has(record.header, record.header + _HEADER) else frame_of(record) for record in left_out}
     image.need(record.surely_before() for record, frame in frames.items() if frame is None)
     image.need((record.header, record.after) for record in left_out if record.info.compress_size < _SHORTEST_HOLE)
     mark = _MARK + b": " + image.store.url.encode()[:900] + b"\n"
@@ -151,6 +155,9 @@ class _Record:
         """Return the range with all that is in front of the content."""
         return self.header, max(self.after - self.info.compress_size, self.header + _HEADER)
 
+    def has_room(self) -> bool:
+        return self.info.compress_size <= self.after - self.header
+
     def is_archive(self) -> bool:
         is_stored = self.info.compress_type == zipfile.ZIP_STORED
         return self.info.filename.endswith(".pt") and is_stored and self.info.file_size > _SMALL
@@ -165,6 +172,8 @@ class _Record:
 def _frame_of_torch(record: _Record) -> tuple[bytes, bytes] | None:
     """Return what torch's writer has around a record; None if that does not fit to the byte between its neighbours."""
     info, name = record.info, record.info.orig_filename.encode()
+    if not record.has_room():
+        return None
     wide = struct.pack("<QQ", info.file_size, 0) if info.file_size >= _32_BITS else b""
     wide += struct.pack("<Q", record.place) if record.place >= _32_BITS else b""
     wide = struct.pack("<HH", 1, len(wide)) + wide if wide else b""
@@ -182,7 +191,7 @@ def _frame_of_torch(record: _Record) -> tuple[bytes, bytes] | None:
 
 def _frame_of_zipfile(record: _Record) -> tuple[bytes, bytes] | None:
     """Return what Python's zipfile has around a record, likewise."""
-    if record.info.file_size >= _31_BITS:
+    if not record.has_room() or max(record.info.file_size, record.info.compress_size) >= _31_BITS:
         return None
     header = record.info.FileHeader(zip64=False)
     return (header, b"") if record.header + len(header) + record.info.compress_size == record.after else None
@@ -199,6 +208,8 @@ def _frame_by_others(known: list[_Record], image: Image) -> Callable[[_Record], 
 
 
 class LocalFile:
+    """A file that is read at any place."""
+
     def __init__(self, file: IO[bytes]):
         self._file = file.fileno()
         self.size = os.fstat(self._file).st_size
@@ -278,6 +289,8 @@ class View(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         end = self._size if size < 0 else min(self._at + size, self._size)
+        if end - self._at > _MOST_OF_A_READ:
+            raise zipfile.BadZipFile("its directory is too large")
         content = self._source.bytes_at(self._start + self._at, self._start + end) if end > self._at else b""
         self._at += len(content)
         return content
