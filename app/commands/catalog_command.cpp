@@ -5,29 +5,28 @@
 #include "app/commands/commands.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include <fnmatch.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include "app/exit_codes.h"
+#include "app/options/catalog_files.h"
 #include "app/options/model.h"
 #include "app/options/operator_sets.h"
 #include "app/options/option_checks.h"
@@ -49,54 +48,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kUsualNames[] = {"*.pt", "*.pt2", "*.pth", "*.ts"};
 constexpr std::size_t kMaxKey = 64;  // characters of a content key
 
 struct CatalogArguments : ModelArguments {
-  std::vector<std::string> paths;
-  std::vector<std::string> include;
+  CatalogFileArguments files;
   std::vector<std::string> backends;
   std::string output;
   std::int64_t jobs = 0;  // 0: one per core
-  bool recursive = true;
 };
-
-// --- the files ---
-
-bool is_included(const std::vector<std::string>& globs, const fs::path& file) {
-  const std::string name = file.filename().string();
-  const auto matches = [&](const std::string& glob) { return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0; };
-  return std::ranges::any_of(globs, matches);
-}
-
-// Returns the files of PATHs sorted by name, each once.  Folders that are symbolic links are not entered.
-std::vector<std::string> list_files(const CatalogArguments& arguments, Console& console) {
-  std::set<std::string> found;
-  std::vector<std::string> globs = arguments.include;
-  if (globs.empty()) globs.assign(std::begin(kUsualNames), std::end(kUsualNames));
-  const auto look_at = [&](const fs::directory_entry& entry) {
-    std::error_code failed;
-    if (entry.is_regular_file(failed) && is_included(globs, entry.path()))
-      found.insert(entry.path().string());
-  };
-  for (const std::string& path : arguments.paths) {
-    std::error_code failed;
-    const fs::file_status status = fs::status(path, failed);
-    if (!fs::exists(status)) throw input_error("no such file or directory").at(path);
-    if (!fs::is_directory(status)) {
-      found.insert(path);
-    } else if (arguments.recursive) {
-      constexpr auto kOptions = fs::directory_options::skip_permission_denied;
-      fs::recursive_directory_iterator at(path, kOptions, failed);
-      for (; !failed && at != fs::recursive_directory_iterator(); at.increment(failed)) look_at(*at);
-    } else {
-      fs::directory_iterator at(path, failed);
-      for (; !failed && at != fs::directory_iterator(); at.increment(failed)) look_at(*at);
-    }
-    if (failed) console.warning(path + ": " + failed.message());
-  }
-  return {found.begin(), found.end()};
-}
 
 // --- one model, in its own process ---
 
@@ -283,8 +242,8 @@ class Progress {
 
 class Run {
  public:
-  Run(const CatalogArguments& arguments, const Config& config, std::vector<Rule> backends,
-      std::vector<std::string> files, Console& console)
+  Run(const CatalogArguments& arguments, const Config& config, std::vector<Rule> backends, CatalogFiles files,
+      Console& console)
       : config_(config),
         backends_(std::move(backends)),
         files_(std::move(files)),
@@ -297,8 +256,6 @@ class Run {
   void read_all() {
     // Makes tables of first use once, before the forks, and not in the process of each model.
     traits_of(&registered_operators().front());
-    states_.resize(files_.size());
-    catalog_.number(files_);
     for (std::size_t i = 0; i < files_.size(); ++i) {
       while (processes_.is_full()) take(processes_.wait());
       begin(i);
@@ -308,18 +265,18 @@ class Run {
   }
 
   // Removes the rows of files that were in these folders and are gone.
-  void remove_missing(const std::vector<std::string>& paths) {
-    const std::set<std::string> found(files_.begin(), files_.end());
+  void remove_missing(const std::vector<std::string>& folders) {
+    if (folders.empty()) return;
     removed_ = catalog_.remove_unless([&](const std::string& file) {
-      if (found.contains(file)) return true;
-      const auto holds = [&](const std::string& path) {
-        return file.starts_with(path.ends_with("/") ? path : path + "/");
+      if (files_.contains(file)) return true;
+      const auto holds = [&](const std::string& folder) {
+        return file.starts_with(folder.ends_with("/") ? folder : folder + "/");
       };
       std::error_code ignored;
-      return std::ranges::none_of(paths, holds) || fs::exists(file, ignored);
+      return std::ranges::none_of(folders, holds) || fs::exists(file, ignored);
     });
-    catalog_.commit();
   }
+  void commit() { catalog_.commit(); }
 
   void tell() {
     progress_.clear();
@@ -332,8 +289,7 @@ class Run {
     seconds.precision(1);
     seconds << std::fixed << progress_.seconds();
     console_.note(text + ", in " + seconds.str() + " s");
-    constexpr std::size_t kShown = 3;
-    for (std::size_t i = 0; i < std::min(kShown, errors_.size()); ++i) console_.remark("note", errors_[i]);
+    for (const std::string& error : errors_) console_.remark("note", error);
     if (failed_ > 0) console_.remark("hint", "SELECT path, error FROM models WHERE error IS NOT NULL");
   }
   bool has_failed() const { return failed_ > 0; }
@@ -351,20 +307,21 @@ class Run {
   }
 
   void begin(std::size_t i) {
-    const std::string& path = files_[i];
+    const std::string name(files_[i].name);
+    catalog::FileState& state = states_[i];
     try {
-      const InputFile input(path, console_, seconds_);
+      const InputFile input(std::string(files_[i].path), console_, seconds_);
       struct stat status{};
       if (::fstat(input.file().descriptor(), &status) != 0) status = {};
       constexpr std::int64_t kNanoseconds = 1'000'000'000;
-      catalog::FileState& state = states_[i];
       state.bytes = input.file().size();
       state.modified_ns = status.st_mtim.tv_sec * kNanoseconds + status.st_mtim.tv_nsec;
-      const auto known = catalog_.find_file(path);
+      const auto known = catalog_.find_file(name);
       if (known && known->bytes == state.bytes && known->modified_ns == state.modified_ns) {
         ++unchanged_;
-        return count();
+        return count(i);
       }
+      catalog_.number(name);
       const Reading reading{config_, backends_, known ? known->content : ""};
       processes_.start(i, input, [&](Isolated& isolated, std::ostream& out) {
         write_reading(reading, input, isolated, console_, out);
@@ -380,22 +337,24 @@ class Run {
     const Mapped product(ended.product);
     const std::string_view text = product.text();
     const std::size_t end = text.substr(0, kMaxKey).find('\n');
+    const std::string name(files_[i].name);
+    catalog::FileState& state = states_[i];
     try {
       if (end == std::string_view::npos) throw input_error("the process that read it wrote nothing");
-      states_[i].content = text.substr(0, end);
+      state.content = text.substr(0, end);
       const std::string_view rows = text.substr(end + 1);
       if (rows.empty()) {
-        catalog_.touch(files_[i], states_[i]);
+        catalog_.touch(name, state);
         ++unchanged_;
       } else {
-        const auto error = catalog_.add(files_[i], states_[i], rows);
+        const auto error = catalog_.add(name, state, rows);
         if (error) {
           note_error(i, *error);
         } else {
           ++read_;
         }
       }
-      count();
+      count(i);
     } catch (const Error& error) {
       if (error.place() == catalog_.file()) throw;
       add_error(i, error);
@@ -406,17 +365,19 @@ class Run {
     std::ostringstream text;
     catalog::RowWriter rows(text);
     write_error_row(error, "", rows);
-    catalog_.add(files_[i], states_[i], text.view());
+    catalog_.add(std::string(files_[i].name), states_[i], text.view());
     note_error(i, error.what());
-    count();
+    count(i);
   }
   void note_error(std::size_t i, const std::string& message) {
     ++failed_;
-    errors_.push_back(files_[i] + ": " + message);
+    constexpr std::size_t kShown = 3;
+    if (errors_.size() < kShown) errors_.push_back(std::string(files_[i].name) + ": " + message);
   }
 
   // Commits every second, so that little is lost when this process is killed.
-  void count() {
+  void count(std::size_t i) {
+    states_.erase(i);
     ++done_;
     const auto now = std::chrono::steady_clock::now();
     if (now - committed_ < std::chrono::seconds(1)) return;
@@ -426,8 +387,8 @@ class Run {
 
   const Config& config_;
   const std::vector<Rule> backends_;
-  std::vector<std::string> files_;
-  std::vector<catalog::FileState> states_;
+  const CatalogFiles files_;
+  std::unordered_map<std::size_t, catalog::FileState> states_;  // of files that are being read
   Console& console_;
   std::uint64_t seconds_;  // to wait for a named pipe
   catalog::Catalog catalog_;
@@ -435,7 +396,7 @@ class Run {
   Progress progress_;
   std::size_t done_ = 0;
   std::int64_t read_ = 0, unchanged_ = 0, failed_ = 0, removed_ = 0;
-  std::vector<std::string> errors_;
+  std::vector<std::string> errors_;  // the first ones
   std::chrono::steady_clock::time_point committed_ = std::chrono::steady_clock::now();
 };
 
@@ -447,9 +408,12 @@ int run_catalog(const CatalogArguments& arguments, Console& console) {
     add_rule(backends, read_backend(name, console));
     static_cast<void>(set_of(backends.back()));  // a wrong set is told before any work
   }
-  Run run(arguments, config, std::move(backends), list_files(arguments, console), console);
+  if (arguments.files.paths.empty() && arguments.files.lists.empty())
+    throw usage_error("expected a PATH, or a list of files with --files-from");
+  Run run(arguments, config, std::move(backends), CatalogFiles(arguments.files, console), console);
   run.read_all();
-  run.remove_missing(arguments.paths);
+  run.remove_missing(arguments.files.paths);
+  run.commit();
   run.tell();
   return is_strict && run.has_failed() ? kNegative : kDone;
 }
@@ -466,24 +430,13 @@ Command make_catalog_command(CLI::App& app) {
   app.footer(
       "  fxtrace catalog models/ -o models.sqlite\n"
       "  fxtrace query models.sqlite 'SELECT path, macs FROM models ORDER BY macs DESC LIMIT 10'\n");
-  app.add_option("PATH", arguments->paths, "model files, collections' JSON files, folders")->required();
   const char* group = "Catalog";
   add_last_value(app, group, "-o,--output", arguments->output, "FILE", "the database to create or to extend")
       ->required();
   add_last_value(app, group, "--jobs", arguments->jobs, "N",
                  "the number of models read at a time. Default: the number of cores")
       ->check(integer_from(1));
-  CLI::Option* recursive = app.add_flag_callback(
-      "--recursive", [arguments] { arguments->recursive = true; }, "read subfolders too; the default");
-  recursive->group(group);
-  app.add_flag_callback(
-         "--no-recursive", [arguments] { arguments->recursive = false; },
-         "read only the files in PATH itself")
-      ->group(group)
-      ->excludes(recursive);
-  add_value(app, group, "--include", arguments->include, "GLOB",
-            "a glob over the names of files to read in folders; * matches any characters. Repeatable. "
-            "Default: *.pt, *.pt2, *.pth, *.ts");
+  arguments->files.add_to(app, group);
   add_value(app, group, "--backend", arguments->backends, "SET|FILE",
             "what a backend takes of each model, in the table backends: a set as for --ops of fxtrace "
             "partition. Repeatable")

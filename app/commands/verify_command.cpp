@@ -135,6 +135,7 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
                  Console& console, const FxtraceEngine& api) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
+  with_input(input, [&] { info.zip->check_is_whole(); });
   Config traced = config;
   std::optional<GraphCollection> given;
   if (files.collection) {

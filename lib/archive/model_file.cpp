@@ -41,7 +41,11 @@ namespace {
 Descriptor open_file(const std::string& path) {
   struct stat status{};
   // The kind is checked before opening, as opening a pipe waits for its writer.
-  if (::stat(path.c_str(), &status) != 0) fail_to_read(errno);
+  if (::stat(path.c_str(), &status) != 0) {
+    if (path.find("://") != std::string::npos)
+      throw input_error("files in stores are fetched first", {"python -m fxtrace fetch -o FILE URL"});
+    fail_to_read(errno);
+  }
   if (S_ISDIR(status.st_mode)) fail_on_directory(path);
   if (!S_ISREG(status.st_mode))
     throw input_error("this is not a regular file; to read a model from a pipe, use `-`");

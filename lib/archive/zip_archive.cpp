@@ -580,10 +580,40 @@ void ZipArchive::open() {
 
 ZipArchive::~ZipArchive() = default;
 
+void ZipArchive::check_is_there(const Entry& entry) const {
+  constexpr std::string_view kMark = "fxtrace: not fetched";
+  constexpr std::size_t kShortest = 4;  // of a record that may be a hole
+  constexpr std::uint64_t kLongest = 1'024;
+  const auto start_of = [&](const Entry& each) {
+    return handle_->bytes.read_at(handle_->record_of(*this, each).content,
+                                  static_cast<std::size_t>(std::min(kLongest, each.compressed_size)));
+  };
+  const std::string start = start_of(entry);
+  if (start.size() < kShortest || !start.starts_with(kMark.substr(0, start.size()))) return;
+  std::string url;
+  for (std::size_t i = 0; i < entries_.size() && url.empty(); ++i) {  // a small hole has no room for it
+    const std::string bytes = start_of(entries_[i]);
+    if (bytes.starts_with(kMark)) url = bytes.substr(0, bytes.find('\n')).erase(0, kMark.size() + 2);
+  }
+  constexpr std::string_view kSigns = "%+,-./:=@_~";  // of a URL that a shell takes as it is
+  const bool is_plain = std::ranges::all_of(url, [&](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           kSigns.find(c) != std::string_view::npos;
+  });
+  throw input_error("the bytes of record " + quoted(entry.name) + " are not here: this file is a skeleton",
+                    {"fetch the whole file: python -m fxtrace fetch --whole -o FILE " +
+                     (is_plain && !url.empty() ? url : "URL")});
+}
+
+void ZipArchive::check_is_whole() const {
+  for (const Entry& entry : entries_) check_is_there(entry);
+}
+
 std::optional<std::uint64_t> ZipArchive::find_stored(std::string_view name) const {
   const Entry* found = Handle::find(*this, name);
   if (found == nullptr || !handle_->bytes.is_file()) return std::nullopt;
   const Record& record = handle_->record_of(*this, *found);
+  check_is_there(*found);
   if (record.method != kStored) return std::nullopt;
   return handle_->bytes.start() + record.content;
 }
@@ -667,6 +697,7 @@ std::string joined_content_keys(const std::vector<std::string>& keys) {
 
 bool ZipArchive::is_intact(const Entry& entry) const {
   const Record& record = handle_->record_of(*this, entry);
+  check_is_there(entry);
   if (entry.crc == 0) return true;
   if (record.method != kStored) {
     (void)read(entry, static_cast<std::size_t>(entry.size));  // checks the CRC
@@ -704,6 +735,7 @@ std::string ZipArchive::read(const Entry& entry, std::size_t max_bytes) const {
   };
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(entry.size, max_bytes));
   std::string bytes;
+  check_is_there(entry);
   if (record.method == kStored) {
     count(wanted);
     // One allocation, with a little more room for readers that take several bytes at a time.

@@ -25,6 +25,11 @@
 // A file may also be a chain of archives, each of torch.save, one right behind the other: a shard of a
 // distributed checkpoint (find_saved_archives()).  Each of them is an archive by these rules.
 //
+// A file may be a skeleton of one in a store (docs/how-to/stores.md): it has the same size and records, but
+// weights are holes, whose bytes are not there.  In place of the first bytes of a hole stands the mark
+// "fxtrace: not fetched", as much as the record has room for, ": ", the file's URL and a newline.  So who
+// copies a skeleton copies its marks.  All readings of a hole throw; zeros never stand for weights.
+//
 // Archives beyond the limits below are refused as well (millions of records, long names, records that
 // together expand to many times the file).  When an archive is opened only the directory and the headers are
 // checked; read() and is_intact() check a record's content against its size and CRC.
@@ -108,7 +113,7 @@ class ZipArchive {
   std::string content_key(std::string_view name, std::int64_t offset, const std::vector<std::int64_t>& sizes,
                           const std::vector<std::int64_t>& strides) const;
   // Returns the file offset of a stored record's bytes; absent when the record, or an archive around it, is
-  // compressed.
+  // compressed.  Throws Error(kInput) when they are not there, as read() and is_intact() do.
   std::optional<std::uint64_t> find_stored(std::string_view name) const;
   // Returns the first `max_bytes` of the record.  Throws Error(kInput) when there is no such record, it is
   // damaged, or the limit of all reads is exceeded.
@@ -118,10 +123,14 @@ class ZipArchive {
   // Reads one of entries() to its end, and returns whether its content has the CRC-32 of the directory; true
   // where the writer left that out.  Takes little memory unless the record is compressed.  Throws likewise.
   bool is_intact(const Entry& entry) const;
+  // Throws Error(kInput) if the bytes of some record are not there.
+  void check_is_whole() const;
 
  private:
   struct Handle;
   void open();
+  // Throws Error(kInput) for a record that is a hole.
+  void check_is_there(const Entry& entry) const;
 
   std::unique_ptr<Handle> handle_;
   std::vector<Entry> entries_;

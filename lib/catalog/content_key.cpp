@@ -6,48 +6,27 @@
 #include <string_view>
 
 #include "archive/zip_archive.h"
+#include "support/fnv_hash.h"
 
 namespace fxtrace::catalog {
 namespace {
 
-// FNV-1a of 64 bits (Fowler, Noll, Vo): keys are kept, and compared with those of other machines.
-class Hash {
- public:
-  void add(std::string_view bytes) {
-    for (const char byte : bytes) {
-      hash_ ^= static_cast<unsigned char>(byte);
-      hash_ *= 0x100000001b3;
-    }
-  }
-  void add(std::uint64_t number) {
-    std::array<char, 8> bytes{};
-    for (char& byte : bytes) {
-      byte = static_cast<char>(number & 0xff);
-      number >>= 8;
-    }
-    add(std::string_view(bytes.data(), bytes.size()));
-  }
-  std::string text() const {
-    std::string digits(16, '0');
-    std::array<char, 16> buffer{};
-    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), hash_, 16).ptr;
-    const std::string_view written(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
-    digits.replace(digits.size() - written.size(), written.size(), written);
-    return digits;
-  }
-
- private:
-  std::uint64_t hash_ = 0xcbf29ce484222325;
-};
+std::string hexadecimal(std::uint64_t number) {
+  constexpr std::size_t kDigits = 16;
+  std::array<char, kDigits> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
+  const std::string text(digits.data(), end);
+  return std::string(kDigits - text.size(), '0') + text;
+}
 
 std::string key_of_archive(const ZipArchive& archive) {
-  Hash hash;
+  FnvHash hash;
   for (const ZipArchive::Entry& entry : archive.entries()) {
     hash.add(entry.name);
     hash.add(entry.size);
     hash.add(entry.crc);
   }
-  return "zip:" + hash.text();
+  return "zip:" + hexadecimal(hash.value());
 }
 
 }  // namespace
@@ -56,7 +35,7 @@ std::string content_key(const ModelFile& file, const FileInfo& info) {
   if (info.zip) return key_of_archive(*info.zip);
   constexpr std::uint64_t kEnds = std::uint64_t{128} << 20;
   constexpr std::size_t kPart = std::size_t{1} << 20;
-  Hash hash;
+  FnvHash hash;
   hash.add(file.size());
   for (std::uint64_t at = 0; at < file.size();) {
     if (file.size() > 2 * kEnds && at == kEnds) at = file.size() - kEnds;
@@ -65,7 +44,7 @@ std::string content_key(const ModelFile& file, const FileInfo& info) {
     hash.add(part);
     at += part.size();
   }
-  return "file:" + hash.text();
+  return "file:" + hexadecimal(hash.value());
 }
 
 }  // namespace fxtrace::catalog

@@ -7,7 +7,6 @@
 #include <ctime>
 #include <filesystem>
 #include <new>
-#include <set>
 #include <system_error>
 #include <unordered_map>
 #include <unordered_set>
@@ -130,21 +129,15 @@ class Catalog::Impl {
     if (!same_settings_) execute("UPDATE models SET content = ''");  // so that it is read again
   }
 
-  void number(const std::vector<std::string>& paths) {
-    std::set<std::int64_t> used;
-    {
-      const Statement all = prepare("SELECT id, path FROM models WHERE id < " + std::to_string(kNextProgram));
-      while (step(all.get())) {
-        used.insert(sqlite3_column_int64(all.get(), 0));
-        numbers_.emplace(text_of(all.get(), 1), sqlite3_column_int64(all.get(), 0));
-      }
-    }
-    std::int64_t next = 1;
-    for (const std::string& path : paths) {
-      if (numbers_.contains(path)) continue;
-      while (used.contains(next)) ++next;
-      numbers_.emplace(path, next++);
-    }
+  std::int64_t number(const std::string& path) {
+    const auto [place, is_new] = numbers_.try_emplace(path);
+    if (!is_new) return place->second;
+    sqlite3_stmt* statement =
+        cached(number_, "SELECT id FROM models WHERE path = ? AND id < " + std::to_string(kNextProgram));
+    bind(statement, 1, path);
+    place->second = step(statement) ? sqlite3_column_int64(statement, 0) : next_free();
+    sqlite3_reset(statement);
+    return place->second;
   }
 
   std::optional<FileState> find(const std::string& path) {
@@ -166,7 +159,9 @@ class Catalog::Impl {
   // Works without a savepoint, which would copy every page that a model's rows change.
   std::optional<std::string> add(const std::string& path, const FileState& state, std::string_view rows) {
     try {
-      return insert_all(path, state, rows);
+      auto told = insert_all(path, state, rows);
+      numbers_.erase(path);
+      return told;
     } catch (...) {
       remove_rows(path);
       throw;
@@ -302,8 +297,8 @@ class Catalog::Impl {
 
   std::optional<std::string> insert_all(const std::string& path, const FileState& state,
                                         std::string_view bytes) {
+    std::int64_t id = number(path) - kNextProgram;
     remove_rows(path);
-    std::int64_t id = numbers_.at(path) - kNextProgram;
     std::optional<std::string> told;
     RowReader reader(bytes);
     while (const auto row = reader.next()) {
@@ -346,6 +341,17 @@ class Catalog::Impl {
     }
   }
 
+  std::int64_t next_free() {
+    if (next_ == 0) {
+      const Statement all = prepare("SELECT id FROM models WHERE id BETWEEN 1 AND " +
+                                    std::to_string(kNextProgram - 1) + " ORDER BY id DESC");
+      while (step(all.get())) used_.push_back(sqlite3_column_int64(all.get(), 0));
+      next_ = 1;
+    }
+    for (; !used_.empty() && used_.back() == next_; ++next_) used_.pop_back();
+    return next_++;
+  }
+
   sqlite3_stmt* insert(TableId id) {
     Statement& statement = inserts_[static_cast<std::size_t>(id)];
     if (statement) return statement.get();
@@ -359,16 +365,18 @@ class Catalog::Impl {
   std::string file_;
   Descriptor lock_;  // closed last: closing any descriptor of a file ends SQLite's locks on it
   Database database_;
-  Statement find_, touch_, programs_;
+  Statement find_, number_, touch_, programs_;
   std::array<Statement, kTables> inserts_, removals_;
   bool same_settings_ = true;
-  std::unordered_map<std::string, std::int64_t> numbers_;  // of files, by path
+  std::unordered_map<std::string, std::int64_t> numbers_;  // of files whose rows are not added yet, by path
+  std::int64_t next_ = 0;           // the smallest number that may be free; 0: used_ was not read
+  std::vector<std::int64_t> used_;  // the numbers from next_ on that were used at first, the smallest last
 };
 
 Catalog::Catalog(const std::string& file, const std::string& settings)
     : impl_(std::make_unique<Impl>(file, settings)) {}
 Catalog::~Catalog() = default;
-void Catalog::number(const std::vector<std::string>& paths) { impl_->number(paths); }
+void Catalog::number(const std::string& path) { impl_->number(path); }
 std::optional<FileState> Catalog::find_file(const std::string& path) const { return impl_->find(path); }
 std::optional<std::string> Catalog::add(const std::string& path, const FileState& state,
                                         std::string_view rows) {

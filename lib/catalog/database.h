@@ -35,13 +35,14 @@ class Catalog {
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
-  // Gives numbers to the files that have none yet: the smallest free ones, in this order.  So numbers do not
-  // depend on which file is read first, and those of a run that was killed and started again are the same.
-  void number(const std::vector<std::string>& paths);
+  // Gives a number to a file that has none yet: the smallest free one.  When files are numbered in the order
+  // of their names, numbers do not depend on which file is read first, and those of a run that was killed and
+  // started again are the same.
+  void number(const std::string& path);
   // Returns the state of a file when it was read without an error, with the same settings; nothing for other
   // files.
   std::optional<FileState> find_file(const std::string& path) const;
-  // Replaces the rows of the file, which must have a number, by those in `rows`, the bytes of a RowWriter.
+  // Numbers the file and replaces its rows by those in `rows`, the bytes of a RowWriter.
   // Returns the error in the rows, if any.  Throws if they are damaged; the file then has no rows.
   std::optional<std::string> add(const std::string& path, const FileState& state, std::string_view rows);
   // Records that the file has the same content as before.

@@ -623,6 +623,7 @@ std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo
   const bool has_end = info.zip != nullptr || ZipArchive::has_end_record(file);
   if (has_end) {
     const auto zip = info.zip != nullptr ? info.zip : std::make_shared<const ZipArchive>(file);
+    zip->check_is_whole();
     // torch.load does not take a file with other first bytes for a zip archive.
     constexpr std::uint64_t kEmptyZip = 22;
     if (!starts_as_zip(head) && !(head.starts_with("PK\x05\x06") && file.size() == kEmptyZip))

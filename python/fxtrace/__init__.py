@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from ._convert import CannotConvert, convert
     from ._diff import ComparedModel, Comparison, Difference, ModuleDifferences, diff
     from ._extract import extract
+    from ._fetch import Skeleton, fetch
     from ._order import Bucket, Call, Fsdp2, Order, Use, UsedMethod, UsedModule, UsedParameter, order
     from ._partition import Coverage, CrossingValue, LeftCall, LeftReason, Part, Partition, Plan, partition
     from ._plan import Piece
@@ -150,6 +151,7 @@ __all__ = [
     "RebuildError",
     "Scope",
     "SignatureEntry",
+    "Skeleton",
     "Source",
     "StoredPart",
     "Suggestions",
@@ -170,6 +172,7 @@ __all__ = [
     "convert",
     "diff",
     "extract",
+    "fetch",
     "find_program",
     "load",
     "order",
@@ -186,6 +189,7 @@ _LATER = {  # imported when the first of its names is used: data classes take ti
     "_convert": ("CannotConvert", "convert"),
     "_diff": ("ComparedModel", "Comparison", "Difference", "ModuleDifferences", "diff"),
     "_extract": ("extract",),
+    "_fetch": ("Skeleton", "fetch"),
     "_order": ("Bucket", "Call", "Fsdp2", "Order", "Use", "UsedMethod", "UsedModule", "UsedParameter", "order"),
     "_partition": ("Coverage", "CrossingValue", "LeftCall", "LeftReason", "Part", "Partition", "Plan", "partition"),
     "_plan": ("Piece",),

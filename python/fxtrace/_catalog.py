@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from ._batches import FILES, ROWS, PathOrNamed, Reader, Tables, define, export, item_of, make, model_batches, rows_of, schema_of
-from ._errors import UsageError
-from ._program import warn_of
+from ._batches import FILES, ROWS, Models, PathOrNamed, Reader, Tables, define, export, item_of, make, rows_of, schema_of
+from ._errors import InputError, UsageError
+from ._program import Message, run, warn_of
+from ._remote import is_url
+from ._stored_models import add_models, urls_of
 from ._trace import ModelLike, Path, Texts, check_keywords, option_words
 
 if TYPE_CHECKING:
@@ -29,16 +31,18 @@ class _Catalog:
         jobs: int | None = None,
         recursive: bool = True,
         include: Texts = (),
+        storage_options: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> sqlite3.Connection:
         """Read models into a SQLite database, as `fxtrace catalog` does: a row for each model, module, node, ...
 
-        - paths: files, and folders of them;
+        - paths: files, URLs of files in stores (fetch()), and folders of them;
         - output: the database, which is created or added to; files that have not changed are not read again. The default is a
           database in memory;
         - jobs: the number of models to read at a time; the number of cores by default;
         - recursive: true to read the subfolders of folders too;
         - include: globs of the names of files to read in folders, such as "*.pt2";
+        - storage_options: fsspec's, for URLs;
         - options: the keywords of trace().
 
         Returns an open connection to the database, whose tables docs/how-to/catalog.md describes; costs are multiply-accumulates and
@@ -56,9 +60,15 @@ class _Catalog:
         with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
             words += [] if jobs is None else [f"--jobs={jobs}"]
             words += [] if recursive else ["--no-recursive"]
-            words += [f"--include={glob}" for glob in ([include] if isinstance(include, str) else include)]
+            globs = [include] if isinstance(include, str) else list(include)
+            words += [f"--include={glob}" for glob in globs]
             file = os.path.join(folder, "catalog.sqlite") if output is None else os.fspath(output)
-            messages = make(file, words, names)
+            urls = [name for name in names if is_url(name)]
+            messages: list[Message] = []
+            if len(urls) < len(names):
+                messages += make(file, words, [name for name in names if not is_url(name)])
+            if urls:
+                messages += _add_urls(file, urls_of(urls, recursive, globs, storage_options), storage_options, words)
             has_unread_files = any(message.kind == "note" for message in messages)
             warn_of([each for each in messages if each.kind == "warning" or has_unread_files], stacklevel=3)
             if output is not None:
@@ -95,9 +105,10 @@ class _Catalog:
     ) -> Iterator[pyarrow.RecordBatch]:
         """Read any number of models, and give the rows of a catalog as Arrow record batches.
 
-        - paths: files, or pairs of a file and what column `model` has for it, the path by default; taken one by one;
+        - paths: files and URLs of files in stores, or pairs of one and what column `model` has for it, the path or URL by default;
+          they are taken as they are needed;
         - tables: the name of one table; or several, or None for all, whose rows are in batches of one schema, schema(tables);
-        - storage_options: the keywords of fsspec for URLs;
+        - storage_options: fsspec's, for URLs;
         - options: the keywords of trace();
         - rows: the number of rows that a batch has at most;
         - done: keys of models, as column `key` of "models" has them, that are not read; anything with `in`;
@@ -117,18 +128,18 @@ class _Catalog:
         if rows < 1 or files < 1:
             raise UsageError(f"rows and files expect positive numbers, got {min(rows, files)}")
         reader = Reader(tables, define(given).schemas, rows)
-        return model_batches(paths, reader, given, storage_options, files, done)
+        return Models(reader, given, storage_options, files, done).batches(paths)
 
     def key(
         self, path: PathOrNamed, storage_options: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None
     ) -> str:
         """Return the `key` that batches() gives to the model now, without reading it.
 
-        - path: the file, or a pair of it and its name;
+        - path: the file or its URL, or a pair of it and its name;
         - storage_options, options: as for batches().
 
-        Returns a text that is another one when the name, the size or the modification time of the file, the version of fxtrace or
-        the options are. A file that is not there has a key, too.
+        Returns a text that is another one when the name, the size, the modification time or the store's tag of the file, the version of
+        fxtrace or the options are. A file that is not there has a key, too. The key is empty where a store tells no time and no tag.
 
         Raises UsageError for wrong options.
         """
@@ -139,7 +150,7 @@ class _Catalog:
     def rows(self, path: ModelLike, *, name: str | None = None, **options: Any) -> dict[str, pyarrow.Table]:
         """Return the tables of a catalog of this one model, by name: "models", "modules", "nodes", ...
 
-        - path: the file, an open file, its bytes, or a model in torch's memory;
+        - path: the file or its URL, an open file, its bytes, or a model in torch's memory;
         - name: the value of column `model`, so that rows of many models can be joined; the path by default. For an archive of several
           exported programs it is `name:program`;
         - options: the keywords of trace().
@@ -167,6 +178,20 @@ class _Catalog:
         Raises InputError for a file that is not a catalog of this version.
         """
         export(database, folder)
+
+
+def _add_urls(file: str, urls: Iterable[str], storage_options: Mapping[str, Any] | None, words: Sequence[str]) -> list[Message]:
+    messages: list[Message] = []
+    others = [word for word in words if word != "--strict"]  # all are read, whatever the first ones give
+
+    def read(listed: str) -> None:
+        messages.extend(run("catalog", *others, f"--output={file}", f"--files-from={listed}").messages)
+
+    errors = add_models(file, urls, storage_options, read)
+    messages += [Message("warning", str(error)) for error in errors.values()]
+    if "--strict" in words and (texts := [message.text for message in messages if message.kind in ("note", "warning")]):
+        raise InputError("; ".join(texts))
+    return messages
 
 
 catalog = _Catalog()

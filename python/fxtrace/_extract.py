@@ -10,6 +10,7 @@ from ._collection import Collection
 from ._data import parse
 from ._memory import Kept, kept
 from ._program import run, warn_of
+from ._remote import is_url, public_url
 from ._trace import ModelLike, check_keywords, input_argument, option_words
 
 
@@ -60,6 +61,8 @@ def _model_file(model: Any) -> str | None:
         return model.path
     if not isinstance(model, (str, os.PathLike)):
         return None
+    if is_url(model):
+        return public_url(os.fspath(model))
     with open(model, "rb") as file:
         is_json = file.read(64).lstrip().startswith(b"{")
     return None if is_json else os.path.abspath(model)

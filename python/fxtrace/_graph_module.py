@@ -22,6 +22,7 @@ from ._functions import Functions, ModelFunctions
 from ._guards import GuardCheck
 from ._memory import saved
 from ._program import run
+from ._skeleton import check_is_whole
 
 
 def graph_module(
@@ -92,6 +93,8 @@ def _rebuilt(
         model = kept.model
     if model is None and path is None:
         raise RebuildError("the modules and parameters are missing: call graph_module(MODEL) with the model or its file")
+    if path is not None:
+        check_is_whole(path)
     if model is None and not os.path.isfile(str(path)):
         raise InputError(f"{path}: no such file")
     kind = collection.model.kind if collection is not None else None

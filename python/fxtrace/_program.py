@@ -29,6 +29,19 @@ class Output(NamedTuple):
     exit_code: int
 
 
+class Renamed(str):
+    """The path of a file that is called `name` in all output; `owner` has the file."""
+
+    name: str
+    owner: object
+
+    @classmethod
+    def of(cls, path: str, name: str, owner: object) -> Renamed:
+        renamed = cls(path)
+        renamed.name, renamed.owner = name, owner
+        return renamed
+
+
 def _candidates() -> Iterator[str]:
     """Yield the paths where an installation may have the program, the nearest first."""
     import shutil
@@ -135,10 +148,13 @@ def run(*arguments: str, stdin: bytes | None = None, expected: tuple[int, ...] =
         raise ProgramNotFound(f"{find_program()} cannot be run: {error.strerror}") from None
     except ValueError as error:  # a NUL character in an argument
         raise UsageError(str(error)) from None
-    messages = tuple(map(_message, done.stderr.decode("utf-8", errors="replace").splitlines()))
+    stdout, stderr = done.stdout, done.stderr
+    for renamed in (each for each in arguments if isinstance(each, Renamed)):
+        stdout, stderr = (text.replace(renamed.encode(), renamed.name.encode()) for text in (stdout, stderr))
+    messages = tuple(map(_message, stderr.decode("utf-8", errors="replace").splitlines()))
     if done.returncode not in expected:
         raise _error(done.returncode, messages)
-    return Output(done.stdout, messages, done.returncode)
+    return Output(stdout, messages, done.returncode)
 
 
 def _error(exit_code: int, messages: tuple[Message, ...]) -> Error:

@@ -16,7 +16,8 @@ from ._collection import Collection
 from ._data import parse
 from ._errors import Error, InputError, UsageError
 from ._memory import kept, saved, wrong_model
-from ._program import STRICT_FAILED, run, warn_of
+from ._program import STRICT_FAILED, Renamed, run, warn_of
+from ._remote import is_url
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +33,7 @@ PH = "$PH"  # inside of a concrete value: a part that stays an input
 
 Texts = Union[str, Iterable[str]]
 Path = Union[str, "os.PathLike[str]"]
-# A file's path, its bytes, an open file, or a model in torch's memory.
+# A file's path or URL, its bytes, an open file, or a model in torch's memory.
 ModelLike = Union[Path, bytes, IO[bytes], "torch.jit.ScriptModule", "torch.export.ExportedProgram"]
 Range = Union[str, int, "tuple[int | None, int | None]"]
 
@@ -233,6 +234,11 @@ def model_argument(model: ModelLike) -> tuple[str, bytes | None]:
     """Return the MODEL of the command line, and the content for stdin."""
     if isinstance(model, bytes):
         return "-", model
+    if isinstance(model, str) and is_url(model):
+        from ._fetch import fetch
+
+        skeleton = fetch(model)
+        return Renamed.of(skeleton.path, skeleton.url, skeleton), None
     if isinstance(model, (str, os.PathLike)):
         name = os.fspath(model)
         return ("./" + name if name.startswith("-") else name), None  # neither stdin nor an option
@@ -283,7 +289,7 @@ def trace(
 ) -> Collection:
     """Trace a model into torch.fx graphs, as `fxtrace trace` does.
 
-    `path` is the model's file, an open file or its bytes; or an ExportedProgram or ScriptModule, which torch.export.save or
+    `path` is the model's file or its URL in a store (fetch()), an open file or its bytes; or an ExportedProgram or ScriptModule, which torch.export.save or
     torch.jit.save writes into memory, weights included, and from which graph_module() takes modules and parameters. An nn.Module must
     be exported or scripted first: torch.export.export(model, args) or torch.jit.script(model).
 
@@ -311,7 +317,7 @@ def trace(
     name, content = model_argument(path)
     with option_words(options, name if content is None else content) as words:
         output = run("trace", "--format=json", *words, name, stdin=content)
-    file = None if content is not None else os.path.abspath(name)
+    file = None if content is not None else name.name if isinstance(name, Renamed) else os.path.abspath(name)
     collection = Collection.from_json(parse(output.stdout), file, output.messages, kept(path))
     if output.exit_code == STRICT_FAILED:
         raise _modules_failed(collection)

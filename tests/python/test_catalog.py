@@ -150,6 +150,69 @@ def test_only_what_changed_is_read_again(program, tmp_path):
     assert ask(file, "SELECT count(*) FROM nodes WHERE model NOT IN (SELECT id FROM models)") == [(0,)]
 
 
+def test_lists(program, made, tmp_path):
+    """Paths, names beside them, and what is not there; from files and from stdin."""
+    names = sorted(name for name in os.listdir(harness.SAMPLES) if name.endswith((".pt", ".pt2")))
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text("".join(sample(name) + "\n" for name in names[:40]) + "\n")
+    second.write_text("\r\n".join(sample(name) for name in names[30:]))
+    file = str(tmp_path / "all.sqlite")
+    command = [program.path, "catalog", "--files-from", str(first), "--files-from", "-", "-o", file]
+    with second.open() as given:
+        assert f"{len(names)} files: {len(names)} read" in subprocess.run(command, stdin=given, capture_output=True, text=True, check=True).stderr
+    assert tables(file) == tables(made)
+    # A file may have another name, is known by it, and a folder beside the list loses its rows alone.
+    folder = copy(SAMPLES[:2], tmp_path / "models")
+    fetched = tmp_path / "fetched"
+    shutil.copy(sample(SAMPLES[2]), fetched)
+    first.write_text(f"{fetched}\ts3://bucket/a b.pt\n{fetched}\t{folder}/gone.pt\n{tmp_path}/none.pt\n{tmp_path}\n-\n")
+    file = str(tmp_path / "named.sqlite")
+    assert told(run(program, "catalog", folder, "--files-from", str(first), "-o", file)) == "7 files: 4 read, 3 could not be read"
+    rows = dict(ask(file, "SELECT path, error FROM models"))
+    assert rows.keys() == {f"{folder}/{name}" for name in [*SAMPLES[:2], "gone.pt"]} | {"s3://bucket/a b.pt", f"{tmp_path}/none.pt", f"{tmp_path}", "-"}
+    assert rows["s3://bucket/a b.pt"] is None and "no such file" in rows["-"] and "no such file" in rows[f"{tmp_path}/none.pt"]
+    assert told(run(program, "catalog", "--files-from", str(first), "-o", file)) == "5 files: 0 read, 2 unchanged, 3 could not be read"
+    assert len(ask(file, "SELECT 1 FROM models")) == 7
+    assert told(run(program, "catalog", folder, "-o", file)) == "2 files: 0 read, 2 unchanged, 1 no longer there"
+    assert run(program, "catalog", "-o", file).returncode == 2
+    assert run(program, "catalog", "--files-from", str(tmp_path / "none"), "-o", file).returncode == 3
+
+
+def test_shards_are_all_files(program, made, tmp_path):
+    """Each file is in one, also when others come and go."""
+    parts = []
+    for part in range(1, 4):
+        file = str(tmp_path / f"{part}.sqlite")
+        assert run(program, "catalog", harness.SAMPLES, "--shard", f"{part}/3", "-o", file).returncode == 0
+        parts.append({path for (path,) in ask(file, "SELECT DISTINCT path FROM models")})
+    assert all(parts) and sum(map(len, parts)) == len(set.union(*parts))
+    assert set.union(*parts) == {path for (path,) in ask(made, "SELECT path FROM models")}
+    lines = tmp_path / "list"
+    lines.write_text("\n".join(sorted(parts[0])[:5]))
+    assert told(run(program, "catalog", "--files-from", str(lines), "--shard", "1/3", "-o", str(tmp_path / "few.sqlite"))) == "5 files: 5 read"
+    for wrong in ("0/3", "4/3", "1", "1/0", "a/b", "1/3/4"):
+        assert run(program, "catalog", str(lines), "--shard", wrong, "-o", str(tmp_path / "few.sqlite")).returncode == 2, wrong
+
+
+@pytest.mark.volume
+def test_a_list_of_a_million(program, tmp_path):
+    """Most of it is not there, which is a row; memory is that of the list."""
+    lines = tmp_path / "list"
+    with lines.open("w") as file:
+        for number in range(1_000_000):
+            file.write(f"{tmp_path}/registry/of/many/models/{number:07}/weights.pt2\n")
+        file.write(sample(SAMPLES[0]))
+    file = str(tmp_path / "all.sqlite")
+    timed = ["/usr/bin/env", "python3", "-c", "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"]
+    done = subprocess.run([*timed, program.path, "catalog", "--files-from", str(lines), "-o", file], capture_output=True, text=True, check=True)
+    assert "1000001 files: 1 read, 1000000 could not be read" in done.stderr
+    assert int(done.stdout) < 300_000
+    began = time.monotonic()
+    for part, count in ((1, 100), (2, 100)):
+        run(program, "catalog", "--files-from", str(lines), "--shard", f"{part}/{count}", "-o", str(tmp_path / "part.sqlite"))
+    assert time.monotonic() - began < 10
+
+
 def test_what_was_killed_goes_on(program, made, tmp_path):
     file = str(tmp_path / "killed.sqlite")
     command = [program.path, "catalog", harness.SAMPLES, "-o", file, "--jobs", "1"]

@@ -292,6 +292,50 @@ TEST_CASE("zip archive: the end record is found before a comment of any length",
   }
 }
 
+TEST_CASE("zip archive: no hole of a skeleton is read", "[file_kind]") {
+  const Folder folder;
+  const std::string mark = "fxtrace: not fetched: s3://store/m.pt2\n"s;
+  const auto archive = [&](const std::string& content) {
+    return ZipArchive(folder.file(fuzz::stored_zip({{"m/version", "3"}, {"m/data/0", content}})));
+  };
+  const auto message = [](const auto& read) {
+    try {
+      read();
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kInput);
+      return std::string(error.what()) + " " + (error.hints().empty() ? "" : error.hints().front());
+    }
+    return ""s;
+  };
+  struct Case {
+    std::string content, hint;
+  };
+  const Case cases[] = {
+      {mark + std::string(5'000, '\0'), "-o FILE s3://store/m.pt2"},
+      {mark.substr(0, 4), "-o FILE URL"},
+      {mark.substr(0, 8), "-o FILE URL"},
+      {mark.substr(0, 20), "-o FILE URL"},
+      {"fxtrace: not fetched: https://h/$(rm -r x)\n" + std::string(100, '\0'), "-o FILE URL"},
+  };
+  for (const Case& hole : cases) {
+    CAPTURE(hole.content.size());
+    const ZipArchive zip = archive(hole.content);
+    const ZipArchive::Entry& entry = *zip.find_exactly("m/data/0");
+    CHECK(message([&] { (void)zip.read("m/data/0", 1); }).ends_with(hole.hint));
+    CHECK(message([&] { (void)zip.find_stored("m/data/0"); }).ends_with(hole.hint));
+    CHECK(message([&] { (void)zip.is_intact(entry); }).ends_with(hole.hint));
+    CHECK(message([&] { (void)bytes_of_record(zip, "m/data/0"); }).ends_with(hole.hint));
+    CHECK(message([&] { zip.check_is_whole(); }).ends_with(hole.hint));
+    CHECK(zip.read("m/version", 10) == "3");
+    CHECK(zip.size("m/data/0") == hole.content.size());
+  }
+  for (const std::string& content : {""s, "fxt"s, "fxtrace;"s, "fxtrace: not fetch!!"s}) {
+    const ZipArchive zip = archive(content);
+    CHECK(zip.read("m/data/0", 100) == content);
+    CHECK_NOTHROW(zip.check_is_whole());
+  }
+}
+
 TEST_CASE("pickle scan: survives whatever it reads", "[file_kind]") {
   const std::string bytes =
       "\x80\x02}q\x01(X\x01\0\0\0ac__main__\nNet\n)\x81}(X\x08\0\0\0_modulesNubs\x85u.0bstR\x93Q"s;

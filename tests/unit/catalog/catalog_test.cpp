@@ -80,7 +80,6 @@ TEST_CASE("catalog: of rows that are damaged none is kept, and of the others all
   };
   const std::string rows = sample_rows();
   Catalog catalog(file, "settings");
-  catalog.number({"a.pt", "b.pt"});
   catalog.add("a.pt", {}, rows);
   catalog.commit();
   const std::int64_t nodes = count("nodes");
@@ -92,6 +91,35 @@ TEST_CASE("catalog: of rows that are damaged none is kept, and of the others all
   catalog.add("b.pt", {}, rows);
   catalog.commit();
   CHECK(count("nodes") == 2 * nodes);
+}
+
+TEST_CASE("catalog: files have the smallest free numbers, in the order in which they are numbered",
+          "[catalog]") {
+  const Folder folder;
+  const std::string file = folder.file("", "models.sqlite");
+  const std::string rows = sample_rows();
+  const auto numbers = [&] {
+    std::string text;
+    query(ModelFile(file), "SELECT id, path FROM models ORDER BY id", {},
+          {[](const auto&) {},
+           [&](const std::vector<QueryValue>& row) {
+             text += std::to_string(row.at(0).integer) + row.at(1).text + " ";
+           }});
+    return text;
+  };
+  {
+    Catalog catalog(file, "settings");
+    for (const char* path : {"a", "b", "c", "d"}) catalog.number(path);
+    for (const char* path : {"d", "b", "a", "c"}) catalog.add(path, {}, rows);
+    catalog.remove_unless([](const std::string& path) { return path == "b" || path == "d"; });
+    catalog.commit();
+    CHECK(numbers() == "2b 4d ");
+  }
+  Catalog catalog(file, "settings");
+  for (const char* path : {"aa", "b", "c", "e"}) catalog.number(path);
+  for (const char* path : {"e", "c", "b", "aa"}) catalog.add(path, {}, rows);
+  catalog.commit();
+  CHECK(numbers() == "1aa 2b 3c 4d 5e ");
 }
 
 TEST_CASE("catalog: a row has as many cells as its table", "[catalog]") {

@@ -1,0 +1,102 @@
+"""Catalogs of models in stores: skeletons of some at a time, which the program reads under the names of their URLs."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import islice
+from typing import Any
+
+from ._errors import Error, InputError
+from ._fetch import fetch
+from ._remote import State, Store, public_url
+
+_AT_ONCE = 16  # models that are fetched
+_GROUP = 128  # models of which skeletons are there at the same time
+_USUAL_NAMES = ("*.pt", "*.pt2", "*.pth", "*.ts")  # as of `fxtrace catalog`
+
+
+def urls_of(given: Iterable[str], recursive: bool, include: Sequence[str], storage_options: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield URLs, and the files in those that are folders."""
+    for url in given:
+        files = Store(url, storage_options).files_below(recursive)
+        if files is None:
+            yield url
+        else:
+            yield from (each for each in files if any(fnmatch.fnmatch(each.rsplit("/", 1)[-1], glob) for glob in include or _USUAL_NAMES))
+
+
+def add_models(file: str, urls: Iterable[str], storage_options: Mapping[str, Any] | None, read: Callable[[str], None]) -> dict[str, Error]:
+    """Add models to the database `file`; read(LIST) runs `fxtrace catalog --files-from=LIST` for it.
+
+    Models of which size and tag are those of the last time are not fetched, unless the program reads all again. Return the errors of
+    those that could not be fetched, by URL; they have a row with their error too.
+    """
+    left = iter(dict.fromkeys(urls))
+    errors: dict[str, Error] = {}
+    while group := list(islice(left, _GROUP)):
+        errors.update(_add_group(file, group, storage_options, read))
+    return errors
+
+
+def _add_group(
+    file: str, urls: Sequence[str], storage_options: Mapping[str, Any] | None, read: Callable[[str], None]
+) -> dict[str, Error]:
+    names = {url: public_url(url) for url in urls}
+    errors: dict[str, Error] = {}
+    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, ThreadPoolExecutor(_AT_ONCE) as pool:
+        locals_ = {url: os.path.join(folder, f"{i}_" + os.path.basename(url.split("?")[0])[-100:]) for i, url in enumerate(urls)}
+
+        def attempt(url: str, do: Callable[[str], Any]) -> Any:
+            try:
+                return do(url)
+            except Error as error:
+                errors[names[url]] = error
+                return None
+
+        def read_all(some: Sequence[str]) -> None:
+            listed = os.path.join(folder, "list")
+            with open(listed, "w", encoding="utf-8") as out:
+                out.writelines(f"{locals_[url]}\t{names[url]}\n" for url in some)
+            read(listed)
+
+        known = _known(file, names.values())
+        states = dict(zip(urls, pool.map(lambda url: attempt(url, lambda _: Store(url, storage_options).state()[0]), urls)))
+        same = [url for url, state in states.items() if state is not None and state.tag and known.get(names[url]) == (state.size, state.stamp)]
+        for url in same:  # the program does not open it if it knows its size and time
+            _set_state(locals_[url], states[url])
+        others = [url for url in urls if url not in set(same) and names[url] not in errors]
+        list(pool.map(lambda url: attempt(url, lambda _: fetch(url, locals_[url], storage_options)), others))
+        read_all(urls)
+        with closing(sqlite3.connect(file)) as database:
+            failed = {path for (path,) in database.execute("SELECT path FROM models WHERE error IS NOT NULL")}
+        if again := [url for url in same if names[url] in failed]:
+            list(pool.map(lambda url: attempt(url, lambda _: fetch(url, locals_[url], storage_options)), again))
+            read_all(again)
+    with closing(sqlite3.connect(file)) as database, database:
+        for name, error in errors.items():
+            database.execute("UPDATE models SET error = ?, advice = ? WHERE path = ?", (str(error), "; ".join(error.hints) or None, name))
+    return errors
+
+
+def _known(file: str, names: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Return the sizes and times of models when they were read."""
+    if not os.path.exists(file):
+        return {}
+    try:
+        with closing(sqlite3.connect(file)) as database:
+            select = "SELECT file_bytes, modified_ns FROM models WHERE path = ? AND error IS NULL"
+            return {name: row for name in names if (row := database.execute(select, (name,)).fetchone()) is not None}
+    except sqlite3.Error as error:
+        raise InputError(f"{file}: {error}") from None
+
+
+def _set_state(path: str, state: State) -> None:
+    with open(path, "wb") as file:
+        file.truncate(state.size)
+    os.utime(path, ns=(state.stamp, state.stamp))
