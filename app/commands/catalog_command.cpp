@@ -25,6 +25,7 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "app/commands/catalog_merge.h"
 #include "app/exit_codes.h"
 #include "app/options/catalog_files.h"
 #include "app/options/model.h"
@@ -55,6 +56,7 @@ struct CatalogArguments : ModelArguments {
   std::vector<std::string> backends;
   std::string output;
   std::int64_t jobs = 0;  // 0: one per core
+  bool merges = false;
 };
 
 // --- one model, in its own process ---
@@ -403,6 +405,15 @@ class Run {
 int run_catalog(const CatalogArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   const bool is_strict = std::exchange(config.strict, false);
+  if (arguments.merges) {
+    const auto is_of_reading = [](const OptionRow& row) { return std::string_view(row.name) != "--strict"; };
+    if (arguments.trace.any(is_of_reading))
+      throw usage_error("--merge reads no models: options of a trace do not apply");
+    if (arguments.files.paths.empty()) throw usage_error("--merge: expected catalogs as PATHs");
+    const std::size_t failed =
+        merge_catalogs(arguments.files.paths, arguments.output, arguments.isolation, console);
+    return is_strict && failed > 0 ? kNegative : kDone;
+  }
   std::vector<Rule> backends;
   for (const std::string& name : arguments.backends) {
     add_rule(backends, read_backend(name, console));
@@ -429,10 +440,17 @@ Command make_catalog_command(CLI::App& app) {
       "with its error.");
   app.footer(
       "  fxtrace catalog models/ -o models.sqlite\n"
+      "  fxtrace catalog --merge first.sqlite second.sqlite -o models.sqlite\n"
       "  fxtrace query models.sqlite 'SELECT path, macs FROM models ORDER BY macs DESC LIMIT 10'\n");
   const char* group = "Catalog";
   add_last_value(app, group, "-o,--output", arguments->output, "FILE", "the database to create or to extend")
       ->required();
+  CLI::Option* merges =
+      app.add_flag(
+             "--merge", arguments->merges,
+             "the PATHs are catalogs, of which one is made: it has the rows that one run over all their "
+             "files would have. Of a file in several, the latest counts, of equal ones the last")
+          ->group(group);
   add_last_value(app, group, "--jobs", arguments->jobs, "N",
                  "the number of models read at a time. Default: the number of cores")
       ->check(integer_from(1));
@@ -441,6 +459,9 @@ Command make_catalog_command(CLI::App& app) {
             "what a backend takes of each model, in the table backends: a set as for --ops of fxtrace "
             "partition. Repeatable")
       ->allow_extra_args(false);
+  for (const char* name :
+       {"--jobs", "--files-from", "--shard", "--recursive", "--no-recursive", "--include", "--backend"})
+    merges->excludes(app.get_option(name));
   arguments->add_to(app);
   app.get_option("--strict")->description("exit with code 1 if a file could not be read");
   return [arguments](Console& console) { return run_catalog(*arguments, console); };

@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include <sys/resource.h>
 #include <CLI/CLI.hpp>
 
 #include "app/cli.h"
@@ -32,6 +31,7 @@
 #include "app/output/output.h"
 #include "app/process/descriptor_stream.h"
 #include "app/process/isolation.h"
+#include "app/process/open_files.h"
 #include "exported/program/tensor_sizes.h"
 #include "exported/verifier/program_verifier.h"
 #include "partition/partition.h"
@@ -259,9 +259,9 @@ class OpenShards {
     }
     std::ranges::sort(names);
     shards_.count = names.size();
-    allow_files(names.size());
+    const std::size_t most = std::min(kMostShards, allow_open_files(std::min(names.size(), kMostShards)));
     for (const std::string& name : names) {
-      if (shards_.shards.size() >= most_) break;
+      if (shards_.shards.size() >= most) break;
       try {
         const auto& input =
             inputs_.emplace_back(std::make_unique<InputFile>((folder / name).string(), console, seconds));
@@ -280,21 +280,7 @@ class OpenShards {
   }
 
  private:
-  // Raises the limit of open files as far as needed, and as this process may.
-  void allow_files(std::size_t count) {
-    constexpr rlim_t kOthers = 64;  // that this process opens besides
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    const rlim_t wanted = std::min<rlim_t>(std::min(count, kMostShards) + kOthers, limit.rlim_max);
-    if (limit.rlim_cur < wanted) {
-      limit.rlim_cur = wanted;
-      if (::setrlimit(RLIMIT_NOFILE, &limit) != 0 && ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    }
-    most_ = std::min<std::size_t>(kMostShards, limit.rlim_cur > kOthers ? limit.rlim_cur - kOthers : 0);
-  }
-
   static constexpr std::size_t kMostShards = 20'000;
-  std::size_t most_ = 0;
   std::vector<std::unique_ptr<InputFile>> inputs_;
   security::CheckpointShards shards_;
 };

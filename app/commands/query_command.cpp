@@ -15,7 +15,7 @@
 #include "app/output/files.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
-#include "catalog/database.h"
+#include "catalog/query.h"
 #include "support/json_emitter.h"
 #include "support/text/columns.h"
 #include "writers/formats/csv_text.h"

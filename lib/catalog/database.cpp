@@ -3,59 +3,25 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
-#include <ctime>
-#include <filesystem>
-#include <new>
 #include <system_error>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "catalog/sqlite_handles.h"
 #include "support/descriptor.h"
 #include "support/error.h"
-#include "support/text/words.h"
 
 namespace fxtrace::catalog {
 namespace {
 
-struct CloseDatabase {
-  void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
-};
-using Database = std::unique_ptr<sqlite3, CloseDatabase>;
-struct FinishStatement {
-  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-};
-using Statement = std::unique_ptr<sqlite3_stmt, FinishStatement>;
-
 // Files have numbers below this one; the k-th program of file n, counted from 0, is n + k * kNextProgram.
 constexpr std::int64_t kNextProgram = std::int64_t{1} << 32;
-constexpr int kWait = 10'000;  // milliseconds to wait for other readers or writers
-
-Error failed(const std::string& file, sqlite3* database, int code) {
-  if (code == SQLITE_NOMEM) throw std::bad_alloc();
-  if (code == SQLITE_NOTADB) return input_error("this is not an SQLite database").at(file);
-  std::string text = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
-  const int system = database != nullptr ? sqlite3_system_errno(database) : 0;
-  if (code == SQLITE_CANTOPEN && system != 0) text = std::generic_category().message(system);
-  return input_error("SQLite: " + text).at(file);
-}
-
-// Protects against databases of unknown origin: what is in the schema must neither run nor cause a crash.
-void distrust(sqlite3* database) {
-  sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
-  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0, nullptr);
-  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
-}
 
 Database open(const std::string& file) {
   sqlite3* database = nullptr;
@@ -70,11 +36,9 @@ Database open(const std::string& file) {
   return opened;
 }
 
-std::string text_of(sqlite3_stmt* statement, int column) {
-  const auto* bytes =
-      reinterpret_cast<const char*>(sqlite3_column_text(statement, column));  // NOLINT: SQLite's
-  if (bytes == nullptr) return {};
-  return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement, column))};
+std::string first_line(const std::string& settings) {
+  constexpr std::size_t kShown = 300;
+  return settings.substr(0, std::min(settings.find('\n'), kShown));
 }
 
 constexpr std::size_t kPageSize = 4096;  // the default of SQLite
@@ -97,36 +61,34 @@ void keep_pages_from_forks() {
   if (!is_taken) ::munmap(pages, size);
 }
 
-constexpr char kCatalogTable[] =
-    "CREATE TABLE catalog (  -- how the models were read\n"
-    "  key TEXT PRIMARY KEY,\n  value TEXT NOT NULL\n) WITHOUT ROWID;\n";
-
 }  // namespace
+
+void check_settings(const std::string& settings, const std::string& others, const std::string& file) {
+  if (settings == others) return;
+  throw input_error(
+      "its models were read with other options than the others, or by another version of fxtrace",
+      {"it: " + first_line(settings), "the others: " + first_line(others),
+       "read its models again with the options and the version of the others"})
+      .at(file);
+}
 
 class Catalog::Impl {
  public:
-  Impl(std::string file, const std::string& settings) : file_(std::move(file)) {
+  Impl(std::string file, const std::string& settings, OtherSettings others) : file_(std::move(file)) {
     lock();
     keep_pages_from_forks();
     database_ = open(file_);
-    if (first_number("PRAGMA schema_version") == 0) {
-      make();
-    } else if (first_number("PRAGMA application_id") != kApplicationId) {
-      throw input_error("this database is not a catalog of fxtrace", {"give -o another file name"}).at(file_);
-    } else if (first_number("PRAGMA user_version") != kFormatVersion) {
-      throw input_error("this catalog was made by another version of fxtrace",
-                        {"remove it, and it is made again"})
-          .at(file_);
-    }
-    check_schema();
+    if (first_number("PRAGMA schema_version") == 0) make();
+    check_is_catalog(database_.get(), file_, {"give -o another file name"});
     execute("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = " +
             std::to_string(kPages));
     execute("BEGIN IMMEDIATE");
-    same_settings_ = first_text("SELECT value FROM catalog WHERE key = 'settings'") == settings;
+    const std::string before = first_text("SELECT value FROM catalog WHERE key = 'settings'");
+    if (others == OtherSettings::kRefuse && !before.empty()) check_settings(before, settings, file_);
     const Statement statement = prepare("INSERT OR REPLACE INTO catalog VALUES ('settings', ?)");
     bind(statement.get(), 1, settings);
     finish(statement.get());
-    if (!same_settings_) execute("UPDATE models SET content = ''");  // so that it is read again
+    if (before != settings) execute("UPDATE models SET content = ''");  // so that it is read again
   }
 
   std::int64_t number(const std::string& path) {
@@ -152,6 +114,15 @@ class Catalog::Impl {
     }
     sqlite3_reset(statement);
     return state;
+  }
+
+  std::optional<std::int64_t> find_time(const std::string& path) {
+    sqlite3_stmt* statement = cached(time_, "SELECT modified_ns FROM models WHERE path = ?");
+    bind(statement, 1, path);
+    std::optional<std::int64_t> time;
+    if (step(statement)) time = sqlite3_column_int64(statement, 0);
+    sqlite3_reset(statement);
+    return time;
   }
 
   const std::string& file() const { return file_; }
@@ -205,36 +176,7 @@ class Catalog::Impl {
   void make() {
     execute("PRAGMA application_id = " + std::to_string(kApplicationId) +
             "; PRAGMA user_version = " + std::to_string(kFormatVersion));
-    execute("BEGIN;" + std::string(kCatalogTable) + create_statements() + "COMMIT");
-  }
-
-  // Other parts of a schema, such as an index over an expression, would run when rows are added.
-  void check_schema() {
-    const Database made = open_memory();
-    if (schema_of(made.get()) != schema_of(database_.get()))
-      throw input_error("the tables of this database are not those of a catalog of fxtrace",
-                        {"give -o another file name"})
-          .at(file_);
-  }
-  Database open_memory() {
-    sqlite3* raw = nullptr;
-    check(sqlite3_open_v2(":memory:", &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr));
-    Database database(raw);
-    check(sqlite3_exec(raw, (kCatalogTable + create_statements()).c_str(), nullptr, nullptr, nullptr));
-    return database;
-  }
-  // Returns the schema without views, which run only in queries of them.
-  static std::string schema_of(sqlite3* database) {
-    std::string schema;
-    const auto add = [](void* text, int count, char** cells, char** /*names*/) -> int {
-      for (int i = 0; i < count; ++i) *static_cast<std::string*>(text) += cells[i];
-      return 0;
-    };
-    const int code = sqlite3_exec(database,
-                                  "SELECT quote(type), quote(name), quote(sql) FROM sqlite_master "
-                                  "WHERE type <> 'view' ORDER BY type, name",
-                                  add, &schema, nullptr);
-    return code == SQLITE_OK ? schema : "";
+    execute("BEGIN;" + catalog_statements() + "COMMIT");
   }
 
   void check(int code) {
@@ -365,16 +307,15 @@ class Catalog::Impl {
   std::string file_;
   Descriptor lock_;  // closed last: closing any descriptor of a file ends SQLite's locks on it
   Database database_;
-  Statement find_, number_, touch_, programs_;
+  Statement find_, time_, number_, touch_, programs_;
   std::array<Statement, kTables> inserts_, removals_;
-  bool same_settings_ = true;
   std::unordered_map<std::string, std::int64_t> numbers_;  // of files whose rows are not added yet, by path
   std::int64_t next_ = 0;           // the smallest number that may be free; 0: used_ was not read
   std::vector<std::int64_t> used_;  // the numbers from next_ on that were used at first, the smallest last
 };
 
-Catalog::Catalog(const std::string& file, const std::string& settings)
-    : impl_(std::make_unique<Impl>(file, settings)) {}
+Catalog::Catalog(const std::string& file, const std::string& settings, OtherSettings others)
+    : impl_(std::make_unique<Impl>(file, settings, others)) {}
 Catalog::~Catalog() = default;
 void Catalog::number(const std::string& path) { impl_->number(path); }
 std::optional<FileState> Catalog::find_file(const std::string& path) const { return impl_->find(path); }
@@ -382,285 +323,14 @@ std::optional<std::string> Catalog::add(const std::string& path, const FileState
                                         std::string_view rows) {
   return impl_->add(path, state, rows);
 }
+std::optional<std::int64_t> Catalog::find_time(const std::string& path) const {
+  return impl_->find_time(path);
+}
 const std::string& Catalog::file() const { return impl_->file(); }
 void Catalog::touch(const std::string& path, const FileState& state) { impl_->touch(path, state); }
 std::int64_t Catalog::remove_unless(const std::function<bool(const std::string&)>& keep) {
   return impl_->remove_unless(keep);
 }
 void Catalog::commit() { impl_->commit(); }
-
-namespace {
-
-// The functions that statements may call: those of SQLite's documentation that compute with their arguments.
-// Which ones a library has depends on how it was built: Debian's has fts3_tokenizer(), which gives and takes
-// addresses of memory, and others have functions that read and write files.
-bool is_harmless_function(std::string_view name) {
-  static const std::unordered_set<std::string_view> functions = words_of(
-      "-> ->> abs acos acosh asin asinh atan atan2 atanh avg bm25 ceil ceiling changes char coalesce concat "
-      "concat_ws cos cosh count cume_dist current_date current_time current_timestamp date datetime degrees "
-      "dense_rank exp first_value floor format glob group_concat hex highlight if ifnull iif instr json "
-      "json_array json_array_insert json_array_length json_error_position json_extract json_group_array "
-      "json_group_object json_insert json_object json_patch json_pretty json_quote json_remove json_replace "
-      "json_set json_type json_valid jsonb jsonb_array jsonb_array_insert jsonb_extract jsonb_group_array "
-      "jsonb_group_object jsonb_insert jsonb_object jsonb_patch jsonb_remove jsonb_replace jsonb_set julianday "
-      "lag last_insert_rowid last_value lead length like likelihood likely ln log log10 log2 lower ltrim match "
-      "matchinfo max median min mod nth_value ntile nullif octet_length offsets percent_rank percentile "
-      "percentile_cont percentile_disc pi pow power printf quote radians random randomblob rank regexp replace "
-      "round row_number rtrim sign sin sinh snippet soundex sqlite_compileoption_get sqlite_compileoption_used "
-      "sqlite_source_id sqlite_version sqrt strftime string_agg substr substring subtype sum tan tanh time "
-      "timediff total total_changes trim trunc typeof unhex unicode unistr unistr_quote unixepoch unlikely "
-      "upper zeroblob");
-  return functions.contains(name);
-}
-
-// Allows only actions that read this database.
-int authorize(void* /*unused*/, int action, const char* /*first*/, const char* second,
-              const char* /*database*/, const char* /*trigger*/) {
-  switch (action) {
-    case SQLITE_SELECT:
-    case SQLITE_READ:
-    case SQLITE_RECURSIVE:
-      return SQLITE_OK;
-    case SQLITE_FUNCTION:
-      return second != nullptr && is_harmless_function(second) ? SQLITE_OK : SQLITE_DENY;
-    default:
-      return SQLITE_DENY;
-  }
-}
-
-Error more_than_read() {
-  return usage_error("this statement does more than read; query runs only statements that read");
-}
-
-QueryValue value_of(sqlite3_stmt* statement, int column) {
-  using Type = QueryValue::Type;
-  QueryValue value;
-  switch (sqlite3_column_type(statement, column)) {
-    case SQLITE_INTEGER:
-      value.type = Type::kInteger;
-      value.integer = sqlite3_column_int64(statement, column);
-      break;
-    case SQLITE_FLOAT:
-      value.type = Type::kReal;
-      value.real = sqlite3_column_double(statement, column);
-      break;
-    case SQLITE_TEXT:
-      value.type = Type::kText;
-      value.text = text_of(statement, column);
-      break;
-    case SQLITE_BLOB: {
-      value.type = Type::kBlob;
-      const auto* bytes = static_cast<const unsigned char*>(sqlite3_column_blob(statement, column));
-      const int size = sqlite3_column_bytes(statement, column);
-      constexpr char kDigits[] = "0123456789abcdef";
-      for (int i = 0; i < size; ++i) {
-        value.text += kDigits[bytes[i] >> 4];
-        value.text += kDigits[bytes[i] & 15];
-      }
-      break;
-    }
-    default:
-      break;
-  }
-  return value;
-}
-
-// The bytes of a database file, mapped into memory; nobody may change the file meanwhile.
-class Image {
- public:
-  explicit Image(const ModelFile& file) {
-    struct stat status{};
-    if (::fstat(file.descriptor(), &status) != 0) throw cannot_read(file);
-    size_ = static_cast<std::size_t>(status.st_size);
-    if (size_ == 0) return;
-    void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
-    if (mapped == MAP_FAILED && errno == ENOMEM) throw std::bad_alloc();
-    if (mapped == MAP_FAILED) throw cannot_read(file);
-    bytes_ = static_cast<unsigned char*>(mapped);
-    leave_log_out();
-  }
-  ~Image() {
-    if (bytes_ != nullptr) ::munmap(bytes_, size_);
-  }
-  Image(const Image&) = delete;
-  Image& operator=(const Image&) = delete;
-
-  unsigned char* bytes() const { return bytes_; }
-  sqlite3_int64 size() const { return static_cast<sqlite3_int64>(size_); }
-
- private:
-  static Error cannot_read(const ModelFile& file) {
-    return input_error("cannot read the file: " + std::generic_category().message(errno)).at(file.path());
-  }
-
-  // Marks a database as one without a log: SQLite does not read a database in memory whose header says that
-  // changes may be in a log beside it.
-  void leave_log_out() {
-    constexpr std::size_t kWriteVersion = 18, kReadVersion = 19;
-    constexpr unsigned char kHasLog = 2, kHasNone = 1;
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    if (size_ <= kReadVersion || bytes_[kReadVersion] != kHasLog) return;
-    const std::string first(reinterpret_cast<const char*>(bytes_), std::min(size_, page));  // NOLINT: bytes
-    void* own = ::mmap(bytes_, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    if (own == MAP_FAILED) throw std::bad_alloc();
-    std::memcpy(bytes_, first.data(), first.size());
-    bytes_[kWriteVersion] = bytes_[kReadVersion] = kHasNone;
-  }
-
-  unsigned char* bytes_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-// Limits for databases of unknown origin, which may have anything in their schema, and views that never end.
-constexpr int kMaxText = 64 << 20;  // bytes of a value, and of a row
-constexpr struct {
-  int what;
-  int most;
-} kQueryLimits[] = {{SQLITE_LIMIT_LENGTH, kMaxText},
-                    {SQLITE_LIMIT_VDBE_OP, 10'000'000},
-                    {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1'000},
-                    {SQLITE_LIMIT_ATTACHED, 0},
-                    {SQLITE_LIMIT_WORKER_THREADS, 0}};
-
-Database open_image(const Image& image, const std::string& file, const QueryLimits& limits) {
-  sqlite3_hard_heap_limit64(static_cast<sqlite3_int64>(limits.bytes));
-  sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(":memory:", &raw,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
-  Database database(raw);
-  if (code != SQLITE_OK) throw failed(file, raw, code);
-  const auto check = [&](int result) {
-    if (result != SQLITE_OK) throw failed(file, raw, result);
-  };
-  distrust(raw);
-  if (image.size() > 0) {
-    check(sqlite3_deserialize(raw, "main", image.bytes(), image.size(), image.size(),
-                              SQLITE_DESERIALIZE_READONLY));
-  }
-  check(sqlite3_exec(raw, "PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON", nullptr, nullptr,
-                     nullptr));
-  for (const auto& limit : kQueryLimits) sqlite3_limit(raw, limit.what, limit.most);
-  check(sqlite3_exec(raw, "SELECT 1 FROM sqlite_master", nullptr, nullptr, nullptr));
-  sqlite3_set_authorizer(raw, authorize, nullptr);
-  return database;
-}
-
-std::uint64_t processor_seconds() {
-  timespec used{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  return static_cast<std::uint64_t>(used.tv_sec);
-}
-
-// The bytes of SQLite's locks (https://sqlite.org/src/file/src/os.h, "unixLock"): a reader locks a part of
-// `kShared`.
-constexpr off_t kPending = 0x40000000, kReserved = kPending + 1, kShared = kPending + 2;
-constexpr off_t kSharedSize = 510;
-
-// Takes a lock; returns whether it succeeded, or the file system has no locks.
-bool take_lock(const ModelFile& file, short kind, off_t start, off_t size) {
-  struct flock lock{};
-  lock.l_type = kind;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = start;
-  lock.l_len = size;
-  return ::fcntl(file.descriptor(), F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
-}
-
-bool is_being_changed(const ModelFile& file) {
-  struct flock lock{};
-  lock.l_type = F_RDLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = kReserved;
-  lock.l_len = 1;
-  return ::fcntl(file.descriptor(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-}
-
-// Returns whether there is a file beside the database that is not empty, and not marked as unused by a zero
-// byte at its start.
-bool has_beside(const ModelFile& file, const char* suffix) {
-  std::error_code failed;
-  const std::filesystem::path real = std::filesystem::canonical(file.path(), failed);
-  const std::string path = (failed ? file.path() : real.string()) + suffix;
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return false;
-  const Descriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  char first = 1;
-  return !opened || ::pread(opened.number(), &first, 1, 0) != 1 || first != 0;
-}
-
-}  // namespace
-
-void hold_for_reading(const ModelFile& file) {
-  constexpr int kPause = 20;  // milliseconds
-  bool is_held = false;
-  for (int waited = 0; !is_held && waited < kWait; waited += kPause) {
-    if (waited > 0) ::usleep(kPause * 1'000);
-    if (!take_lock(file, F_RDLCK, kPending, 1)) continue;
-    is_held = take_lock(file, F_RDLCK, kShared, kSharedSize);
-    take_lock(file, F_UNLCK, kPending, 1);
-  }
-  if (!is_held) throw input_error("another program is writing to this database").at(file.path());
-  const std::vector<std::string> hints = {"open it once with the program that wrote it, or with sqlite3"};
-  if (has_beside(file, "-journal") && !is_being_changed(file)) {
-    throw input_error("a change of this database was not finished, and its content is incomplete", hints)
-        .at(file.path());
-  }
-  if (has_beside(file, "-wal")) {
-    throw input_error("changes of this database are still in its log, the file whose name ends in -wal",
-                      hints)
-        .at(file.path());
-  }
-}
-
-void query(const ModelFile& file, const std::string& sql, const QueryLimits& limits, const QueryRows& rows) {
-  const Image image(file);
-  const Database database = open_image(image, file.path(), limits);
-  std::uint64_t end = processor_seconds() + limits.seconds;
-  const auto is_over = [](void* seconds) -> int {
-    return int{processor_seconds() > *static_cast<const std::uint64_t*>(seconds)};
-  };
-  constexpr int kOften = 100'000;  // operations between checks, some milliseconds
-  if (limits.seconds != 0) sqlite3_progress_handler(database.get(), kOften, is_over, &end);
-  const auto failure = [&](int code) {
-    if (code == SQLITE_AUTH) return more_than_read();
-    if (code == SQLITE_TOOBIG) {
-      return input_error("a value or a row is larger than " + std::to_string(kMaxText >> 20) +
-                         " MiB, the limit")
-          .at(file.path());
-    }
-    if (code != SQLITE_INTERRUPT) return failed(file.path(), database.get(), code);
-    return input_error("it needed more than " + std::to_string(limits.seconds) + " s of processor time",
-                       {"--max-time SECONDS allows more"})
-        .at(file.path());
-  };
-  sqlite3_stmt* raw = nullptr;
-  const char* rest = nullptr;
-  const int code =
-      sqlite3_prepare_v2(database.get(), sql.c_str(), static_cast<int>(sql.size()) + 1, &raw, &rest);
-  const Statement statement(raw);
-  if (code == SQLITE_ERROR || code == SQLITE_TOOBIG) {
-    std::string message = sqlite3_errmsg(database.get());
-    const int offset = sqlite3_error_offset(database.get());
-    if (offset >= 0) message += " (character " + std::to_string(offset + 1) + ")";
-    throw usage_error("SQL: " + message);
-  }
-  if (code != SQLITE_OK) throw failure(code);
-  if (!statement) throw usage_error("SQL: the statement is missing");
-  if (std::string_view(rest).find_first_not_of(" \t\r\n;") != std::string_view::npos)
-    throw usage_error("SQL: expected one statement, got several");
-  std::vector<std::string> columns;
-  const int count = sqlite3_column_count(statement.get());
-  for (int i = 0; i < count; ++i) columns.emplace_back(sqlite3_column_name(statement.get(), i));
-  rows.begin(columns);
-  std::vector<QueryValue> row;
-  while (true) {
-    const int stepped = sqlite3_step(statement.get());
-    if (stepped == SQLITE_DONE) return;
-    if (stepped != SQLITE_ROW) throw failure(stepped);
-    row.clear();
-    for (int i = 0; i < count; ++i) row.push_back(value_of(statement.get(), i));
-    rows.row(row);
-  }
-}
 
 }  // namespace fxtrace::catalog

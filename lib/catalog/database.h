@@ -1,4 +1,4 @@
-// The SQLite database of a catalog: adding rows, and queries.
+// The SQLite database of a catalog, to which rows are added.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "archive/model_file.h"
 #include "catalog/row_stream.h"
 #include "catalog/tables.h"
 
@@ -23,14 +22,24 @@ struct FileState {
   bool operator==(const FileState&) const = default;
 };
 
+// What happens to a catalog whose settings are others.
+enum class OtherSettings {
+  kReadAgain,  // no file counts as known
+  kRefuse,
+};
+
+// Throws Error(kInput, at the file) unless the settings of a catalog are those of the others.
+void check_settings(const std::string& settings, const std::string& others, const std::string& file);
+
 // A catalog to which rows are added.  Additions become visible, all or nothing, with commit(); a process
 // that is killed loses only those not committed.  All functions throw Error(kInput, at the file).
 class Catalog {
  public:
-  // Opens the file, or creates it.  `settings` describe how models are read: when those of the catalog
-  // differ, as they do in another version, no file counts as known.  Refuses a file that is not a catalog or
-  // has more than one has, such as a trigger, and one to which another process is adding.
-  Catalog(const std::string& file, const std::string& settings);
+  // Opens the file, or creates it.  `settings` describe how models are read; those of another version differ.
+  // Refuses a file that is not a catalog or has more than one has, such as a trigger, and one to which
+  // another process is adding.
+  Catalog(const std::string& file, const std::string& settings,
+          OtherSettings others = OtherSettings::kReadAgain);
   ~Catalog();  // without commit()
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
@@ -42,6 +51,8 @@ class Catalog {
   // Returns the state of a file when it was read without an error, with the same settings; nothing for other
   // files.
   std::optional<FileState> find_file(const std::string& path) const;
+  // Returns the time of the file's last change when it was read, if it was, in nanoseconds.
+  std::optional<std::int64_t> find_time(const std::string& path) const;
   // Numbers the file and replaces its rows by those in `rows`, the bytes of a RowWriter.
   // Returns the error in the rows, if any.  Throws if they are damaged; the file then has no rows.
   std::optional<std::string> add(const std::string& path, const FileState& state, std::string_view rows);
@@ -56,35 +67,5 @@ class Catalog {
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// A cell of a query's result.
-struct QueryValue {
-  enum class Type { kNull, kInteger, kReal, kText, kBlob };
-  Type type = Type::kNull;
-  std::int64_t integer = 0;
-  double real = 0;
-  std::string text;  // for a blob, hexadecimal digits
-};
-
-// Receives a query's result as it is produced: the names of its columns once, then each row.
-struct QueryRows {
-  std::function<void(const std::vector<std::string>& columns)> begin;
-  std::function<void(const std::vector<QueryValue>& row)> row;
-};
-
-struct QueryLimits {
-  std::uint64_t bytes = 0;    // memory in bytes; 0: no limit
-  std::uint64_t seconds = 0;  // processor time in seconds; 0: no limit
-};
-
-// Keeps other processes from changing the database until all descriptors of `file` are closed; a writer
-// waits, as for any reader.  Throws Error(kInput) when another process keeps changing it for some seconds,
-// and when a change is not complete, so that reading this file alone would give wrong results.
-void hold_for_reading(const ModelFile& file);
-
-// Runs one statement that only reads, and for which only `file` is opened.  It cannot read or change any
-// other file: other databases cannot be attached, and no extension loaded.  Throws Error(kUsage) for wrong
-// SQL and for a statement that would write, Error(kInput, at the file), and std::bad_alloc.
-void query(const ModelFile& file, const std::string& sql, const QueryLimits& limits, const QueryRows& rows);
 
 }  // namespace fxtrace::catalog

@@ -194,6 +194,130 @@ def test_shards_are_all_files(program, made, tmp_path):
         assert run(program, "catalog", str(lines), "--shard", wrong, "-o", str(tmp_path / "few.sqlite")).returncode == 2, wrong
 
 
+def all_rows(file: str) -> dict[str, list[tuple]]:
+    """In the order of the tables, with times and settings."""
+    with sqlite3.connect(file) as database:
+        names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: database.execute(f"SELECT * FROM {name}").fetchall() for name in names}
+
+
+def shards(program, folder: str, to, count: int) -> list[str]:
+    files = [str(to / f"{part}.sqlite") for part in range(1, count + 1)]
+    for part, file in enumerate(files, 1):
+        assert run(program, "catalog", folder, "--shard", f"{part}/{count}", "-o", file).returncode == 0
+    return files
+
+
+@pytest.mark.parametrize("isolation", [[], ["--no-isolation"]])
+def test_a_merge_is_one_run(program, made, tmp_path, isolation):
+    parts, file = shards(program, harness.SAMPLES, tmp_path, 3), str(tmp_path / "all.sqlite")
+    done = run(program, "catalog", "--merge", *parts, "-o", file, *isolation)
+    assert done.returncode == 0 and told(done) == f"{len(ask(made, 'SELECT DISTINCT path FROM models'))} files of 3 catalogs"
+    assert all_rows(file) == all_rows(made)
+    assert ask(file, "PRAGMA integrity_check") == [("ok",)]
+    # Again, and with what is there already: nothing changes, and nothing has to be read.
+    assert run(program, "catalog", "--merge", *parts, parts[0], "-o", file).returncode == 0
+    assert all_rows(file) == all_rows(made)
+    assert ": 0 read" in run(program, "catalog", harness.SAMPLES, "-o", file).stderr
+
+
+def test_the_latest_state_is_merged(program, tmp_path):
+    folder, a, b, file = tmp_path / "models", *(str(tmp_path / f"{name}.sqlite") for name in ("a", "b", "all"))
+    copy(SAMPLES[:2], folder)
+    kinds = lambda: [kind for (kind,) in ask(file, "SELECT kind FROM models ORDER BY path")]  # noqa: E731
+    first, second = sorted(folder.iterdir())
+    for path in (first, second):
+        os.utime(path, ns=(1000, 1000))
+    assert run(program, "catalog", str(folder), "-o", a).returncode == 0
+    first.write_text("no longer a model")
+    shutil.copy(sample(SAMPLES[0]), second)
+    os.utime(first, ns=(1000, 1000))
+    os.utime(second, ns=(1001, 1001))
+    assert run(program, "catalog", str(folder), "-o", b).returncode == 0
+    was = [kind for (kind,) in ask(a, "SELECT kind FROM models ORDER BY path")]
+    assert run(program, "catalog", "--merge", a, b, "-o", file).returncode == 0
+    assert kinds() == [None, "torchscript"]
+    done = run(program, "catalog", "--merge", b, a, "-o", file)  # what is there counts as the first
+    assert kinds() == [was[0], "torchscript"] and "2 more than once" in done.stderr
+    assert told(run(program, "catalog", "--merge", a, "-o", file)) == "2 files of 1 catalog, 1 older than in " + file
+    assert kinds() == [was[0], "torchscript"]
+    assert run(program, "catalog", "--merge", b, "-o", file, "--strict").returncode == 1
+
+
+def test_a_merge_that_was_killed(program, made, tmp_path):
+    """What is there is whole, and another run completes it."""
+    parts, file = shards(program, harness.SAMPLES, tmp_path, 2), str(tmp_path / "all.sqlite")
+    for pause in (0.0, 0.01, 0.02, 0.04):
+        with subprocess.Popen([program.path, "catalog", "--merge", *parts, "-o", file], stderr=subprocess.DEVNULL) as running:
+            time.sleep(pause)
+            running.send_signal(signal.SIGKILL)
+    assert run(program, "catalog", "--merge", *parts, "-o", file).returncode == 0
+    assert all_rows(file) == all_rows(made)
+
+
+def test_what_is_not_merged(program, made, tmp_path):
+    """Other settings, other tables, damage, and what is being read; the output stays as it was."""
+    file, other = str(tmp_path / "all.sqlite"), str(tmp_path / "other.sqlite")
+    assert run(program, "catalog", sample(SAMPLES[0]), "-o", file).returncode == 0
+    assert run(program, "catalog", sample(SAMPLES[0]), "-o", other, "--max-depth", "1").returncode == 0
+    before = all_rows(file)
+    for names in ([made, other], [other]):
+        done = run(program, "catalog", "--merge", *names, "-o", file)
+        fails(done, other if len(names) == 2 else file, "read with other options")
+        assert '"max_depth":1' in done.stderr
+    assert run(program, "catalog", "--merge", made, file, "-o", file).returncode == 2
+    assert run(program, "catalog", "--merge", "-o", file).returncode == 2
+    for option in ("--jobs=2", "--max-depth=2", "--backend=xnnpack", "--shard=1/2", "--include=*"):
+        assert run(program, "catalog", "--merge", made, "-o", file, option).returncode == 2, option
+    damages = [
+        ("CREATE TRIGGER t AFTER INSERT ON models BEGIN SELECT 1; END", "are not those of a catalog"),
+        ("CREATE VIEW v AS SELECT 1", None),
+        ("UPDATE nodes SET line = 2.5", "neither a number nor a text"),
+        ("UPDATE nodes SET name = zeroblob(3)", "neither a number nor a text"),
+        ("UPDATE models SET content = ''", "are being read again"),
+        ("PRAGMA user_version = 2", "another version"),
+        ("PRAGMA application_id = 2", "not a catalog"),
+    ]
+    for number, (statement, says) in enumerate(damages):
+        bad = str(tmp_path / f"{number}.sqlite")
+        shutil.copy(made, bad)
+        with sqlite3.connect(bad) as connection:
+            connection.execute(statement)
+        connection.close()
+        done = run(program, "catalog", "--merge", bad, "-o", str(tmp_path / f"new{number}.sqlite"))
+        if says is None:
+            assert done.returncode == 0, done
+        else:
+            fails(done, bad, says)
+    assert all_rows(file) == before
+    # Damaged pages, and a part of a file: refused, or read as far as they say something.
+    whole = open(made, "rb").read()
+    for place in range(5_000, len(whole), len(whole) // 40):
+        bad = tmp_path / "bad.sqlite"
+        bad.write_bytes(whole[:place] + bytes(200) + whole[place + 200 :])
+        done = run(program, "catalog", "--merge", str(bad), "-o", str(tmp_path / "out.sqlite"))
+        assert done.returncode in (0, 3) and "crash" not in done.stderr, done
+        assert ask(str(tmp_path / "out.sqlite"), "PRAGMA integrity_check") == [("ok",)]
+        bad.write_bytes(whole[:place])
+        assert run(program, "catalog", "--merge", str(bad), "-o", str(tmp_path / "out.sqlite")).returncode == 3
+
+
+def test_a_merge_opens_nothing(program, made, tmp_path):
+    """What is in a catalog is read by a process that has lost its rights."""
+    if not shutil.which("strace"):
+        pytest.skip("needs strace")
+    calls, file = tmp_path / "calls", tmp_path / "mine.sqlite"
+    shutil.copy(made, file)
+    subprocess.run(["strace", "-f", "-y", "-o", calls, program.path, "catalog", "--merge", file, "-o", tmp_path / "all"], check=True, capture_output=True)
+    lines = calls.read_text().splitlines()
+    child = next(line for line in lines if "seccomp(SECCOMP_SET_MODE_FILTER" in line).split()[0]
+    for line in lines:
+        name = line.split(maxsplit=1)[1].split("(")[0]
+        if "mine.sqlite>" in line:
+            assert name not in ("write", "pwrite64", "ftruncate", "fallocate"), line
+            assert name not in ("read", "pread64", "mmap") or line.split()[0] == child, line
+
+
 @pytest.mark.volume
 def test_a_list_of_a_million(program, tmp_path):
     """Most of it is not there, which is a row; memory is that of the list."""

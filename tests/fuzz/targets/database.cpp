@@ -1,11 +1,13 @@
-// Fuzz target: queries of an SQLite database.
-#include "catalog/database.h"
+// Fuzz target: queries of an SQLite database, and its rows, if it is a catalog.
+#include "catalog/query.h"
 
 #include <cstddef>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "catalog/catalog_reader.h"
+#include "catalog/row_stream.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/targets.h"
 
@@ -26,6 +28,16 @@ void database(std::string_view input) {
       // The limit of memory was reached.
     }
   }
+  constexpr int kMostFiles = 1'000;  // a damaged index may have them again and again
+  accepts([&] {
+    catalog::CatalogReader reader(memory_file(input));
+    for (int i = 0; i < kMostFiles; ++i) {
+      const auto file = reader.next();
+      if (!file) break;
+      catalog::RowReader rows(file->rows);
+      while (rows.next()) continue;
+    }
+  });
 }
 
 }  // namespace fxtrace::fuzz

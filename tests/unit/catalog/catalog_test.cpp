@@ -4,8 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include "catalog/catalog_reader.h"
 #include "catalog/database.h"
 #include "catalog/model_rows.h"
+#include "catalog/query.h"
 #include "catalog/row_stream.h"
 #include "catch.h"
 #include "folder.h"
@@ -120,6 +122,51 @@ TEST_CASE("catalog: files have the smallest free numbers, in the order in which 
   for (const char* path : {"e", "c", "b", "aa"}) catalog.add(path, {}, rows);
   catalog.commit();
   CHECK(numbers() == "1aa 2b 3c 4d 5e ");
+}
+
+TEST_CASE("catalog: another one takes its rows over", "[catalog]") {
+  const Folder folder;
+  const std::string first = folder.file("", "first.sqlite"), second = folder.file("", "second.sqlite");
+  const std::string rows = sample_rows();
+  {
+    Catalog catalog(first, "settings");
+    catalog.add("b.pt", {5, -1, "key"}, rows);
+    catalog.add("a.pt", {6, 7, "other"}, rows + rows);  // two programs
+    catalog.commit();
+    CHECK(catalog.find_time("b.pt") == -1);
+    CHECK_FALSE(catalog.find_time("c.pt"));
+  }
+  CatalogReader reader{ModelFile(first)};
+  CHECK(reader.settings() == "settings");
+  Catalog catalog(second, "settings", OtherSettings::kRefuse);
+  std::string paths;
+  while (const auto file = reader.next()) {
+    paths += file->path;
+    CHECK(count_rows(file->rows) == (file->path == "a.pt" ? 2 : 1) * count_rows(rows).value());
+    catalog.add(file->path, file->state, file->rows);
+  }
+  CHECK(paths == "a.ptb.pt");
+  CHECK(catalog.find_file("a.pt") == FileState{6, 7, "other"});
+  CHECK(catalog.find_file("b.pt") == FileState{5, -1, "key"});
+  catalog.commit();
+  CHECK_THROWS_WITH(CatalogReader(ModelFile(folder.file("text", "text"))),
+                    ContainsSubstring("not an SQLite database"));
+}
+
+TEST_CASE("catalog: the settings of another one are refused, and those of a run that did not end",
+          "[catalog]") {
+  const Folder folder;
+  const std::string file = folder.file("", "models.sqlite");
+  {
+    Catalog catalog(file, "settings");
+    catalog.add("a.pt", {5, 6, "key"}, sample_rows());
+    catalog.commit();
+  }
+  CHECK_THROWS_WITH(Catalog(file, "others", OtherSettings::kRefuse), ContainsSubstring("other options"));
+  CHECK(CatalogReader(ModelFile(file)).next());
+  Catalog(file, "others").commit();
+  CatalogReader reader{ModelFile(file)};
+  CHECK_THROWS_WITH(reader.next(), ContainsSubstring("are being read again"));
 }
 
 TEST_CASE("catalog: a row has as many cells as its table", "[catalog]") {
