@@ -9,13 +9,17 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Container, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 from urllib.parse import quote
 
 from ._errors import Error, InputError, ProgramNotFound, UsageError
+from ._fetch import Skeleton, fetch
 from ._memory import saved, wrong_model
 from ._program import NOT_ALL_READ, Message, find_program, run
+from ._remote import identity, is_url, public_url
 from ._trace import ModelLike, Path, option_words
 
 if TYPE_CHECKING:
@@ -32,6 +36,7 @@ BYTES = 16 << 20  # of the texts in a batch, about
 FILES = 64  # that a run of the program reads
 _TYPES = {"INTEGER": "int64", "TEXT": "string"}
 _GIVEN = ("model", "key", "file_bytes", "modified_ns")  # columns that the database does not decide
+_AT_ONCE = 16  # files that are fetched from stores
 _NEXT_PROGRAM = 1 << 32  # ids of the programs of a file differ by multiples of it
 
 
@@ -47,8 +52,10 @@ class State(NamedTuple):
     """What is known of a file without reading it."""
 
     bytes: int | None
-    modified_ns: int | None
-    tag: str = ""  # of the content, in a store that has one
+    modified_ns: int | None  # for a file in a store, of its time and its tag (_remote.State.stamp)
+
+
+_UNKNOWN = State(None, None)
 
 
 class Item(NamedTuple):
@@ -221,8 +228,11 @@ def text_of(path: str) -> str:
     return os.fsencode(path).decode("utf-8", errors="replace")
 
 
-def _state_of(path: str, storage_options: Mapping[str, Any] | None) -> State:
-    """Return the state of a file; raise InputError if it is not there."""
+def _state_of(path: str, storage_options: Mapping[str, Any] | None) -> State | None:
+    """Return the state of a file; None where a store does not tell when it changed. Raise InputError if it is not there."""
+    if is_url(path):
+        found = identity(path, storage_options)
+        return State(found.size, found.stamp) if found.tag else None
     try:
         status = os.stat(path)
     except (OSError, ValueError) as error:
@@ -232,93 +242,120 @@ def _state_of(path: str, storage_options: Mapping[str, Any] | None) -> State:
     return State(status.st_size, status.st_mtime_ns)
 
 
-def item_of(given: PathOrNamed, settings: str, storage_options: Mapping[str, Any] | None) -> tuple[Item, InputError | None]:
-    """Return what is known of a file without reading it, and the error if it is not there."""
+def _named(given: PathOrNamed) -> tuple[str, str]:
+    """Return the path and the name of a model."""
     try:
-        path, name = given if isinstance(given, tuple) else (given, os.fspath(given))
-        path, name = os.fspath(path), text_of(name)
+        path = os.fspath(given[0] if isinstance(given, tuple) else given)
+        name = os.fspath(given[1]) if isinstance(given, tuple) else public_url(path) if is_url(path) else path
         if not isinstance(path, str):
             raise TypeError
-    except (TypeError, ValueError):
+        return path, text_of(name)
+    except (TypeError, ValueError, IndexError):
         raise UsageError(f"paths expects paths, or pairs of a path and a name, got {given!r:.80}") from None
-    state, error = State(None, None), None
+
+
+def item_of(given: PathOrNamed, settings: str, storage_options: Mapping[str, Any] | None) -> tuple[Item, Error | None]:
+    """Return what is known of a file without reading it, and the error if it is not there."""
+    path, name = _named(given)
+    state: State | None = _UNKNOWN
+    failed = None
     try:
         state = _state_of(path, storage_options)
-    except InputError as missing:
-        error = missing
-    return Item(path, name, state, key_of(name, state, settings)), error
+    except Error as error:
+        failed = _of_a_model(error)
+    return _item(path, name, state, settings), failed
 
 
-@contextlib.contextmanager
-def _opened(path: str, storage_options: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield the path of a local file that the program reads."""
-    yield "./" + path if path.startswith("-") else path
+def _item(path: str, name: str, state: State | None, settings: str) -> Item:
+    return Item(path, name, state or _UNKNOWN, key_of(name, state, settings) if state else None)
 
 
-def model_batches(
-    paths: Iterable[PathOrNamed],
-    reader: Reader,
-    options: Mapping[str, Any],
-    storage_options: Mapping[str, Any] | None,
-    files: int,
-    done: Container[str],
-) -> Iterator[pyarrow.RecordBatch]:
-    """Read models, with a run of the program for some of them at a time."""
-    settings = define(options).settings
-    group: dict[str, Item] = {}
-    with option_words(options) as words:
-        for given in paths:
-            item, error = item_of(given, settings, storage_options)
-            if item.key in done:
-                continue
-            if error is not None:
-                yield from _error_row(reader, item, error)
-                continue
-            if len(group) == files or item.path in group:
-                yield from _read(reader, words, list(group.values()), storage_options)
-                group.clear()
-            group[item.path] = item
-        if group:
-            yield from _read(reader, words, list(group.values()), storage_options)
+def _of_a_model(error: Error) -> Error:
+    """Return the error, or raise it if another model would have it too."""
+    if isinstance(error, ProgramNotFound) or isinstance(error.__context__, ImportError):
+        raise error
+    return error
 
 
-def _read(
-    reader: Reader, words: list[str], items: list[Item], storage_options: Mapping[str, Any] | None
-) -> Iterator[pyarrow.RecordBatch]:
-    with contextlib.ExitStack() as stack:
-        opened = {}
-        for item in items:
-            try:
-                opened[stack.enter_context(_opened(item.path, storage_options))] = item
-            except InputError as error:
-                yield from _error_row(reader, item, error)
-        if opened:
-            yield from _read_opened(reader, words, opened)
+class Models:
+    """Reads models, with a run of the program for some of them at a time."""
 
+    def __init__(
+        self, reader: Reader, options: Mapping[str, Any], storage_options: Mapping[str, Any] | None, files: int, done: Container[str]
+    ) -> None:
+        self._reader, self._options, self._files, self._done = reader, options, files, done
+        self._storage_options = storage_options
+        self._settings = define(options).settings
 
-def _read_opened(reader: Reader, words: list[str], items: Mapping[str, Item]) -> Iterator[pyarrow.RecordBatch]:
-    """Read the models by their local paths; one by one if not all can be read, so that none costs another one its rows."""
-    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder:
-        file = os.path.join(folder, "catalog.sqlite")
-        failed = None
-        try:
-            make(file, [*words, "--jobs=1"], items)
-        except ProgramNotFound:
-            raise
-        except Error as error:
-            if str(error).startswith(file):  # the disk is full, which is no fault of a model
-                raise
-            failed = error
+    def batches(self, paths: Iterable[PathOrNamed]) -> Iterator[pyarrow.RecordBatch]:
+        left = iter(paths)
+        with option_words(self._options) as words, ThreadPoolExecutor(_AT_ONCE) as pool:
+            while group := list(islice(left, self._files)):
+                yield from self._read_group(group, words, pool)
+
+    def _read_group(self, group: list[PathOrNamed], words: list[str], pool: Executor) -> Iterator[pyarrow.RecordBatch]:
+        with contextlib.ExitStack() as skeletons:
+            found = [self.opened(given) for given in group if not self._is_url(given)]
+            found += pool.map(self.opened, filter(self._is_url, group))
+            items = []
+            for item, local, error in found:
+                if isinstance(local, Skeleton):
+                    skeletons.enter_context(local)
+                if error is not None:
+                    yield from self._error(item, error)
+                elif local is not None:
+                    items.append((os.fspath(local), item))
+            while items:
+                first = dict(reversed(items))
+                yield from self._read(words, dict(reversed(first.items())))
+                items = [(path, item) for path, item in items if first[path] is not item]  # the same path with another name
+
+    def _is_url(self, given: PathOrNamed) -> bool:
+        return is_url(given[0] if isinstance(given, tuple) else given)
+
+    def opened(self, given: PathOrNamed) -> tuple[Item, Path | None, Error | None]:
+        """Return a model and the local file to read: none if it is done, or if there is an error."""
+        is_stored = self._is_url(given)
+        if is_stored and self._done == ():  # then the fetch tells the state
+            item, error = _item(*_named(given), None, self._settings), None
         else:
-            # An engine may take the batches in one thread and then in another one.
-            with closing(sqlite3.connect(file, check_same_thread=False)) as database:
-                give(database, models_of(database, items))
-                yield from reader.read(database)
-    if failed is not None and len(items) == 1:
-        yield from _error_row(reader, next(iter(items.values())), failed)
-    elif failed is not None:
-        for path, item in items.items():
-            yield from _read_opened(reader, words, {path: item})
+            item, error = item_of(given, self._settings, self._storage_options)
+        if item.key is not None and item.key in self._done:
+            return item, None, None
+        if error is not None or not is_stored:
+            return item, "./" + item.path if item.path.startswith("-") else item.path, error
+        try:
+            skeleton = fetch(item.path, storage_options=self._storage_options)
+        except Error as failed:
+            return _item(item.path, item.name, _UNKNOWN, self._settings), None, _of_a_model(failed)
+        if item.key is None:
+            state = State(skeleton.size, os.stat(skeleton).st_mtime_ns) if skeleton.tag else None
+            item = _item(item.path, item.name, state, self._settings)
+        return item, skeleton, None
+
+    def _read(self, words: list[str], items: Mapping[str, Item]) -> Iterator[pyarrow.RecordBatch]:
+        """Read local files; one by one if not all can be read, so that none costs another one its rows."""
+        with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder:
+            file = os.path.join(folder, "catalog.sqlite")
+            failed = None
+            try:
+                make(file, [*words, "--jobs=1"], items)
+            except Error as error:
+                if str(error).startswith(file):  # the disk is full, which is no fault of a model
+                    raise
+                failed = _of_a_model(error)
+            else:
+                # An engine may take the batches in one thread and then in another one.
+                with closing(sqlite3.connect(file, check_same_thread=False)) as database:
+                    give(database, models_of(database, items))
+                    yield from self._reader.read(database)
+        if failed is not None:
+            for path, item in items.items():
+                yield from self._error(item, failed) if len(items) == 1 else self._read(words, {path: item})
+
+    def _error(self, item: Item, error: Error) -> Iterator[pyarrow.RecordBatch]:
+        advice = "; ".join(error.hints) or None
+        return self._reader.error({**dict(zip(_GIVEN, values_of(item, None))), "content": "", "error": str(error), "advice": advice})
 
 
 def models_of(database: sqlite3.Connection, items: Mapping[str, Item]) -> list[Row]:
@@ -333,11 +370,6 @@ def values_of(item: Item, program: str | None) -> Row:
     return ":".join(filter(None, (item.name, program))), item.key, item.state.bytes, item.state.modified_ns
 
 
-def _error_row(reader: Reader, item: Item, error: Error) -> Iterator[pyarrow.RecordBatch]:
-    advice = "; ".join(error.hints) or None
-    return reader.error({**dict(zip(_GIVEN, values_of(item, None))), "content": "", "error": str(error), "advice": advice})
-
-
 def rows_of(model: ModelLike, name: str | None, options: Mapping[str, Any]) -> dict[str, pyarrow.Table]:
     """Return the tables of one model."""
     import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]
@@ -346,10 +378,11 @@ def rows_of(model: ModelLike, name: str | None, options: Mapping[str, Any]) -> d
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="fxtrace_"))
         if isinstance(model, (str, os.PathLike)):
-            item, error = item_of((model, name or os.fspath(model)), settings, None)
+            given = model if name is None else (model, name)
+            item, local, error = Models(Reader(None, schemas), options, None, 1, ()).opened(given)
             if error is not None:
-                raise InputError(f"{item.path}: {error}", error.hints)
-            path = stack.enter_context(_opened(item.path, None))
+                raise error if is_url(model) else InputError(f"{item.path}: {error}", error.hints)
+            path = os.fspath(stack.enter_context(local) if isinstance(local, Skeleton) else local or "")
         else:
             path = os.path.join(folder, "model")
             size = _write(model, path)

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from ._batches import FILES, ROWS, PathOrNamed, Reader, Tables, define, export, item_of, make, model_batches, rows_of, schema_of
+from ._batches import FILES, ROWS, Models, PathOrNamed, Reader, Tables, define, export, item_of, make, rows_of, schema_of
 from ._errors import InputError, UsageError
 from ._program import Message, run, warn_of
 from ._remote import is_url
@@ -105,9 +105,10 @@ class _Catalog:
     ) -> Iterator[pyarrow.RecordBatch]:
         """Read any number of models, and give the rows of a catalog as Arrow record batches.
 
-        - paths: files, or pairs of a file and what column `model` has for it, the path by default; taken one by one;
+        - paths: files and URLs of files in stores, or pairs of one and what column `model` has for it, the path or URL by default;
+          they are taken as they are needed;
         - tables: the name of one table; or several, or None for all, whose rows are in batches of one schema, schema(tables);
-        - storage_options: the keywords of fsspec for URLs;
+        - storage_options: fsspec's, for URLs;
         - options: the keywords of trace();
         - rows: the number of rows that a batch has at most;
         - done: keys of models, as column `key` of "models" has them, that are not read; anything with `in`;
@@ -127,18 +128,18 @@ class _Catalog:
         if rows < 1 or files < 1:
             raise UsageError(f"rows and files expect positive numbers, got {min(rows, files)}")
         reader = Reader(tables, define(given).schemas, rows)
-        return model_batches(paths, reader, given, storage_options, files, done)
+        return Models(reader, given, storage_options, files, done).batches(paths)
 
     def key(
         self, path: PathOrNamed, storage_options: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None
     ) -> str:
         """Return the `key` that batches() gives to the model now, without reading it.
 
-        - path: the file, or a pair of it and its name;
+        - path: the file or its URL, or a pair of it and its name;
         - storage_options, options: as for batches().
 
-        Returns a text that is another one when the name, the size or the modification time of the file, the version of fxtrace or
-        the options are. A file that is not there has a key, too.
+        Returns a text that is another one when the name, the size, the modification time or the store's tag of the file, the version of
+        fxtrace or the options are. A file that is not there has a key, too. The key is empty where a store tells no time and no tag.
 
         Raises UsageError for wrong options.
         """
@@ -149,7 +150,7 @@ class _Catalog:
     def rows(self, path: ModelLike, *, name: str | None = None, **options: Any) -> dict[str, pyarrow.Table]:
         """Return the tables of a catalog of this one model, by name: "models", "modules", "nodes", ...
 
-        - path: the file, an open file, its bytes, or a model in torch's memory;
+        - path: the file or its URL, an open file, its bytes, or a model in torch's memory;
         - name: the value of column `model`, so that rows of many models can be joined; the path by default. For an archive of several
           exported programs it is `name:program`;
         - options: the keywords of trace().

@@ -14,6 +14,7 @@ import pytest
 pyarrow = pytest.importorskip("pyarrow")
 import fxtrace.catalog  # noqa: E402
 import pyarrow.parquet  # noqa: E402
+from range_server import Served, serve  # noqa: E402
 
 SAMPLES = ["nested_scripted.pt", "failing_nested.pt", "exported_several.pt2", "vision_exported.pt2", "control_flow_submodule.pt"]
 TABLES = ("modules", "parameters", "graphs", "nodes", "edges", "operators", "failures", "backends", "models")
@@ -119,7 +120,7 @@ def test_batches_are_bounded(models):
     batches = list(fxtrace.catalog.batches(models, rows=10))
     assert max(batch.num_rows for batch in batches) == 10
     reader = fxtrace._batches.Reader(None, fxtrace.catalog.SCHEMAS, size=2000)
-    short = list(fxtrace._batches.model_batches(models, reader, {}, None, 64, ()))
+    short = list(fxtrace._batches.Models(reader, {}, None, 64, ()).batches(models))
     assert tables_of(short) == tables_of(batches) and len(short) > len(list(fxtrace.catalog.batches(models)))
     for batch in short:
         rows = batch.to_pylist()
@@ -176,19 +177,16 @@ def test_keys(models, tmp_path):
 
 
 def test_names(models, tmp_path):
-    """Paths as they come, and names that no text can have."""
+    """Paths as they come, also twice, and those that no text can have."""
+    broken, several, vision = models[0], models[2], models[-1]
     strange = os.path.join(os.fsencode(tmp_path), b"-\xff\n:.pt2")
-    shutil.copy(models[-1], strange)
-    given = [(models[0], "first"), (models[3], "several"), models[-1], (models[-1], "again"), os.fsdecode(strange)]
+    shutil.copy(vision, strange)
+    given = [(broken, "first"), (several, "several"), vision, (vision, "again"), (vision, "often"), os.fsdecode(strange)]
     found = table(fxtrace.catalog.batches(given, "models")).to_pylist()
-    assert [row["model"] for row in found if not row["error"]] == [
-        *("several:decoder", "several:encoder")[: 2 if "several" in models[3] else 0],
-        *(["several"] if "several" not in models[3] else []),
-        models[-1],
-        "again",
-        os.path.join(tmp_path, "-\ufffd\n:.pt2"),
-    ]
     assert [row["model"] for row in found if row["error"]] == ["first"]
+    expected = ["several:decoder", "several:encoder", vision, "again", "often", os.path.join(tmp_path, "-\ufffd\n:.pt2")]
+    assert sorted(row["model"] for row in found if not row["error"]) == sorted(expected)
+    assert {row["key"] for row in found} == set(map(fxtrace.catalog.key, given))
 
 
 def test_relative_names_that_look_like_options(models, tmp_path, monkeypatch):
@@ -272,10 +270,74 @@ def test_nothing_is_left(models, tmp_path, monkeypatch):
     taken = []
     batches = fxtrace.catalog.batches((taken.append(path) or path for path in models * 100), files=2)
     next(batches)
-    assert len(taken) == 3 and os.listdir(tmp_path)
+    assert len(taken) == 2 and os.listdir(tmp_path)
     del batches
     gc.collect()
     assert os.listdir(tmp_path) == []
+
+
+# Stores
+
+
+@pytest.fixture
+def store(models):
+    """The models on a web server: what it served by name, and the URL of its folder."""
+    served = {f"/{os.path.basename(path)}": Served(read(path), tag=f'"{i}"') for i, path in enumerate(models)}
+    with serve(served) as url:
+        yield served, url
+
+
+def read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def test_urls(models, store):
+    """The rows are those of the files under their URLs, and what was read is not fetched again until it changes."""
+    served, url = store
+    urls = [f"{url}/{os.path.basename(path)}" for path in models]
+    found = tables_of(fxtrace.catalog.batches([f"{url}/none.pt", *urls, models[1]]))
+    (missing,) = [row for row in found["models"] if "none.pt" in row["model"]]
+    assert missing["error"] == f"{url}/none.pt: no such file"
+    missing_keys = table(fxtrace.catalog.batches([f"{url}/none.pt"], "models"))["key"].to_pylist()
+    assert missing_keys == [fxtrace.catalog.key(f"{url}/none.pt")]
+    expected = tables_of(fxtrace.catalog.batches(zip(models, urls)))
+    for name in TABLES:
+        rows = [{key: value for key, value in row.items() if key != "modified_ns"} for row in found[name] if row["model"].startswith("http")]
+        rows = [row for row in rows if row.get("model") != missing["model"]]
+        assert rows == in_order([{key: value for key, value in row.items() if key != "modified_ns"} for row in expected[name]])
+    done = {fxtrace.catalog.key(each) for each in urls}
+    assert done == set(table(fxtrace.catalog.batches(urls, "models"))["key"].to_pylist())
+    before = [len(each.requests) for each in served.values()]
+    assert list(fxtrace.catalog.batches(urls, done=done)) == []
+    assert [len(each.requests) for each in served.values()] == [count + 1 for count in before]
+    served[f"/{os.path.basename(models[3])}"].tag = '"another"'
+    assert table(fxtrace.catalog.batches(urls, "models", done=done))["model"].to_pylist() == [urls[3]]
+    served[f"/{os.path.basename(models[3])}"].tag = ""  # without a time too
+    assert fxtrace.catalog.key(urls[3]) == ""
+    assert table(fxtrace.catalog.batches(urls, "models", done={*done, ""})).to_pylist()[0]["key"] is None
+
+
+def test_secrets_of_urls(store):
+    served, url = store
+    secret = f"{url.replace('://', '://user:pass@')}{next(iter(served))}?token=pass"
+    assert "pass" not in str(table(fxtrace.catalog.batches([secret, secret + "&none"], "models")).to_pylist())
+
+
+def test_rows_of_a_url(models, store):
+    _, url = store
+    found = fxtrace.catalog.rows(f"{url}/{os.path.basename(models[-1])}")
+    assert found["nodes"].drop_columns("model").equals(fxtrace.catalog.rows(models[-1])["nodes"].drop_columns("model"))
+    assert found["models"]["key"].to_pylist() == [fxtrace.catalog.key(f"{url}/{os.path.basename(models[-1])}")]
+    with pytest.raises(fxtrace.InputError, match="none.pt: no such file"):
+        fxtrace.catalog.rows(f"{url}/none.pt")
+
+
+def test_what_is_not_installed_is_no_row(store, monkeypatch):
+    served, url = store
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(fxtrace.UsageError, match="fsspec, which is not installed"):
+        list(fxtrace.catalog.batches([f"{url}{name}" for name in served]))
 
 
 # Rows

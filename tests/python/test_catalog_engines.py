@@ -1,5 +1,5 @@
-"""Tests the programs in docs/how-to/catalog.md for many machines, with the real engines: each gives the rows of `fxtrace catalog`, and loses and
-doubles none when its driver and workers are killed.
+"""Tests the programs in docs/how-to/catalog.md for many machines, with the real engines and a store: each gives the rows of `fxtrace catalog` of
+a copy, and loses and doubles none when its driver and workers are killed.
 """
 
 import contextlib
@@ -18,19 +18,23 @@ import pytest
 pyarrow = pytest.importorskip("pyarrow")
 import fxtrace.catalog  # noqa: E402
 import pyarrow.parquet  # noqa: E402
+from pyarrow.fs import FileSelector, FileSystem  # noqa: E402
 
 PAGE = os.path.join(harness.ROOT, "docs", "how-to", "catalog.md")
 SAMPLES = ["nested_exported.pt2", "failing_nested.pt", "exported_several.pt2"]
 NEEDED = {"ray": "ray.data", "spark": "pyspark", "daft": "daft", "dask": "distributed", "pool": "pyarrow"}
 
-# What starts quickly: no page that shows the run, no compiler for the code of a few rows.
+# What starts quickly: no page that shows the run, and no compiler and no verifier for the code of a few rows.
 SPARK = """\
 spark.master local[2]
 spark.ui.enabled false
-spark.sql.shuffle.partitions 2
+spark.default.parallelism 1
+spark.sql.shuffle.partitions 1
+spark.sql.adaptive.enabled false
 spark.sql.codegen.wholeStage false
+spark.sql.codegen.factoryMode NO_CODEGEN
 spark.driver.memory 1g
-spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote
 """
 
 
@@ -56,8 +60,8 @@ def is_there(engine: str) -> bool:
 class Engines:
     """The page's programs in a folder."""
 
-    def __init__(self, folder, program: str, paths: list[str], part: int = 20_000) -> None:
-        self.folder = folder
+    def __init__(self, folder, program: str, paths: list[str], part: int = 20_000, targets: dict[str, str] | None = None) -> None:
+        self.folder, self._targets = folder, targets or {}
         (folder / "spark-defaults.conf").write_text(SPARK)
         (folder / "paths.txt").write_text("".join(f"{path}\n" for path in paths))
         for name, text in programs().items():
@@ -67,11 +71,11 @@ class Engines:
         self.environment = {**os.environ, **own}
 
     def target(self, engine: str) -> str:
-        return str(self.folder / engine)
+        return self._targets.get(engine, f"file://{self.folder / engine}")
 
     def start(self, engine: str) -> subprocess.Popen:
         with open(self.folder / f"{engine}.log", "ab") as log:
-            command = [sys.executable, f"with_{engine}.py", "paths.txt", f"file://{self.target(engine)}"]
+            command = [sys.executable, f"with_{engine}.py", "paths.txt", self.target(engine)]
             return subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=log, stderr=log)
 
     def log(self, engine: str) -> str:
@@ -79,20 +83,18 @@ class Engines:
 
     def files(self, engine: str) -> list[str]:
         """The files of the parts that are done."""
-        return [
-            os.path.join(folder, name)
-            for part, _, names in os.walk(self.target(engine))
-            if "_SUCCESS" in names
-            for folder, _, files in os.walk(part)
-            for name in files
-            if name.endswith(".parquet")
-        ]
+        store, root = FileSystem.from_uri(self.target(engine))
+        files = [file.path for file in store.get_file_info(FileSelector(root, recursive=True, allow_not_found=True))]
+        done = [os.path.dirname(path) + "/" for path in files if path.endswith("/_SUCCESS")]
+        return [path for path in files if path.endswith(".parquet") and path.startswith(tuple(done))]
 
     def rows(self, engine: str) -> dict[str, list[dict]]:
+        store, _ = FileSystem.from_uri(self.target(engine))
         found = {table: [] for table in fxtrace.catalog.SCHEMAS}
-        for file in self.files(engine):
-            table = os.path.basename(os.path.dirname(file)).removeprefix("table=")
-            found[table] += pyarrow.parquet.ParquetFile(file).read(fxtrace.catalog.SCHEMAS[table].names).to_pylist()
+        for path in self.files(engine):
+            table = os.path.basename(os.path.dirname(path)).removeprefix("table=")
+            with store.open_input_file(path) as file:
+                found[table] += pyarrow.parquet.ParquetFile(file).read(fxtrace.catalog.SCHEMAS[table].names).to_pylist()
         return {table: in_order(rows) for table, rows in found.items()}
 
 
@@ -100,10 +102,11 @@ def in_order(rows: list[dict]) -> list[dict]:
     return sorted(rows, key=lambda row: repr(sorted(row.items())))
 
 
-def expected_rows(program, paths: list[str], folder) -> dict[str, list[dict]]:
-    """Those of `fxtrace catalog` and its export."""
-    file = str(folder / "expected.sqlite")
-    subprocess.run([program.path, "catalog", *paths, "-o", file], check=True, capture_output=True)
+def expected_rows(program, paths: dict[str, str], folder) -> dict[str, list[dict]]:
+    """Those of `fxtrace catalog` of local files, under the names that they are given, and its export."""
+    file, listed = str(folder / "expected.sqlite"), folder / "list"
+    listed.write_text("".join(f"{path}\t{name}\n" for name, path in paths.items()))
+    subprocess.run([program.path, "catalog", f"--files-from={listed}", "-o", file], check=True, capture_output=True)
     fxtrace.catalog.export(file, folder / "expected")
     tables = {table: folder / "expected" / f"table={table}" / "catalog.parquet" for table in fxtrace.catalog.SCHEMAS}
     return {table: in_order(pyarrow.parquet.ParquetFile(path).read().to_pylist()) for table, path in tables.items()}
@@ -115,18 +118,41 @@ def installed(program, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory) -> list[str]:
+def store() -> Iterator[None]:
+    """A store as Amazon's, with the bucket `bucket`; what reads `s3://` finds it by the environment."""
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0, verbose=False)
+    s3fs = pytest.importorskip("s3fs")
+    server.start()
+    own = {"AWS_ENDPOINT_URL": "http://{}:{}".format(*server.get_host_and_port()), "AWS_DEFAULT_REGION": "us-east-1"}
+    own |= {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in own.items():
+            patch.setenv(name, value)
+        s3fs.S3FileSystem().mkdir("bucket")
+        yield
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def models(store, tmp_path_factory) -> dict[str, str]:
+    """Models in the store: the local file of each URL."""
+    import s3fs
+
     folder = tmp_path_factory.mktemp("models")
     for name in SAMPLES:
         shutil.copy(os.path.join(harness.SAMPLES, name), folder)
     (folder / "broken.pt").write_bytes(b"no model")
-    return [str(path) for path in sorted(folder.iterdir())]
+    found = {f"s3://bucket/models/{path.name}": str(path) for path in sorted(folder.iterdir())}
+    for url, path in found.items():
+        s3fs.S3FileSystem().put(path, url)
+    return found
 
 
 @pytest.fixture(scope="module")
 def runs(program, models, tmp_path_factory) -> tuple[Engines, dict[str, int]]:
-    """All engines at a time: each waits for its own processes most of the time."""
-    engines = Engines(tmp_path_factory.mktemp("engines"), program.path, models)
+    """All engines at a time, as each waits for its own processes most of the time. The pool writes into the store."""
+    targets = {"pool": "s3://bucket/catalog"}
+    engines = Engines(tmp_path_factory.mktemp("engines"), program.path, list(models), targets=targets)
     started = {engine: engines.start(engine) for engine in NEEDED if is_there(engine)}
     return engines, {engine: process.wait(300) for engine, process in started.items()}
 
@@ -139,37 +165,39 @@ def test_rows_of_an_engine(program, models, runs, tmp_path, engine):
     assert codes[engine] == 0, engines.log(engine)
     found, expected = engines.rows(engine), expected_rows(program, models, tmp_path)
     assert len(expected["models"]) == 5 and len(expected["nodes"]) > 20
+    keys = {row["model"].removesuffix(":encoder").removesuffix(":decoder"): row["key"] for row in found["models"]}
+    assert keys == {url: fxtrace.catalog.key(url) for url in models}
     for table, rows in expected.items():
-        assert found[table] == rows, table
+        for row in [*rows, *found[table]]:
+            row.pop("key", None), row.pop("modified_ns", None)  # of the copy
+        assert in_order(found[table]) == in_order(rows), table
     assert len(engines.files(engine)) <= 2 * len(found)  # not a file for each model
 
 
-def test_questions_of_the_page(runs, models):
+def test_questions_of_the_page(runs):
     duckdb = pytest.importorskip("duckdb")
     engines, _ = runs
+    folder = engines.folder / "dask"
+    (folder / "part=000001-of-a-driver-that-died" / "table=models").mkdir(parents=True)
     questions = next(text for text in re.findall(r"^```sql\n(.*?)^```$", read_page(), re.MULTILINE | re.DOTALL) if "_SUCCESS" in text)
-    os.makedirs(os.path.join(engines.target("pool"), "part=000001-of-a-driver-that-died", "table=models"), exist_ok=True)
-    results = []
-    for statement in questions.replace("catalog/", engines.target("pool") + "/").strip().removesuffix(";").split(";\n"):
-        result = duckdb.execute(statement)
-        results.append(result.fetchall())
-    assert results[2][0][0] == "aten.linear.default" or results[2][0][1] > 1
-    assert [count for _, count in results[3]] == [1]
+    statements = questions.replace("catalog/", f"{folder}/").strip().removesuffix(";").split(";\n")
+    results = [duckdb.execute(statement).fetchall() for statement in statements]
+    assert results[2][0] == ("aten.mul.Tensor", 3) and [count for _, count in results[3]] == [1]
 
 
 def test_what_is_done(runs, models):
     pytest.importorskip("duckdb")
     engines, _ = runs
-    command = [sys.executable, "more.py", "paths.txt", os.path.join(engines.target("pool"), "*", "table=models", "*.parquet")]
+    command = [sys.executable, "more.py", "paths.txt", str(engines.folder / "dask" / "*" / "table=models" / "*.parquet")]
     done = subprocess.run(command, cwd=engines.folder, env=engines.environment, capture_output=True, text=True)
-    assert done.stdout.split() == [path for path in models if path.endswith("broken.pt")], done.stderr
+    assert done.stdout.split() == [url for url in models if url.endswith("broken.pt")], done.stderr
 
 
 def test_the_same_command_again(runs):
     """It has nothing to do."""
     engines, _ = runs
     before = engines.files("pool")
-    assert engines.start("pool").wait(100) == 0 and engines.files("pool") == before
+    assert engines.start("pool").wait(100) == 0 and engines.files("pool") == before != []
 
 
 # Kills
@@ -211,7 +239,7 @@ def kill_when_working(engines: Engines, engine: str, process: subprocess.Popen, 
     """Kill the driver, or a worker, when some parts are done."""
     end = time.monotonic() + 300
     while time.monotonic() < end and process.poll() is None:
-        if sum(name == "_SUCCESS" for _, _, names in os.walk(engines.target(engine)) for name in names) >= parts:
+        if sum(name == "_SUCCESS" for _, _, names in os.walk(engines.folder / engine) for name in names) >= parts:
             time.sleep(0.5)
             if driver:
                 return os.kill(process.pid, signal.SIGKILL)
@@ -234,7 +262,7 @@ def many(program, tmp_path_factory) -> tuple[list[str], dict[str, list[dict]]]:
     for i in range(2000):
         paths.append(str(folder / f"{i:04}-{samples[i % len(samples)]}"))
         os.link(folder / samples[i % len(samples)], paths[-1])
-    return paths, expected_rows(program, paths, folder)
+    return paths, expected_rows(program, dict(zip(paths, paths)), folder)
 
 
 @pytest.mark.volume
