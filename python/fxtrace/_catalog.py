@@ -189,8 +189,10 @@ def _add_urls(file: str, urls: Iterable[str], storage_options: Mapping[str, Any]
 
     errors = add_models(file, urls, storage_options, read)
     messages += [Message("warning", str(error)) for error in errors.values()]
-    if "--strict" in words and (texts := [message.text for message in messages if message.kind in ("note", "warning")]):
-        raise InputError("; ".join(texts))
+    if "--strict" in words:
+        texts = [message.text for message in messages if message.kind == "note" and not any(name in message.text for name in errors)]
+        if texts := [*map(str, errors.values()), *texts]:
+            raise InputError("; ".join(texts))
     return messages
 
 
