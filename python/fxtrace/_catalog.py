@@ -30,6 +30,7 @@ class _Catalog:
         jobs: int | None = None,
         recursive: bool = True,
         include: Texts = (),
+        verify_content: bool = False,
         **options: Any,
     ) -> sqlite3.Connection:
         """Read models into a SQLite database, as `fxtrace catalog` does: a row for each model, module, node, ...
@@ -40,6 +41,8 @@ class _Catalog:
         - jobs: the number of models to read at a time; the number of cores by default;
         - recursive: true to read the subfolders of folders too;
         - include: globs of the names of files to read in folders, such as "*.pt2";
+        - verify_content: true to make the columns `content` from the bytes of weights, not from the checksums in the archives; a file
+          whose bytes do not match these is a row with that as its error;
         - options: the keywords of trace().
 
         Returns an open connection to the database, whose tables docs/how-to/catalog.md describes; costs are multiply-accumulates and
@@ -57,6 +60,7 @@ class _Catalog:
         with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
             words += [] if jobs is None else [f"--jobs={jobs}"]
             words += [] if recursive else ["--no-recursive"]
+            words += ["--verify-content"] if verify_content else []
             words += [f"--include={glob}" for glob in ([include] if isinstance(include, str) else include)]
             file = os.path.join(folder, "catalog.sqlite") if output is None else os.fspath(output)
             messages = _make(file, words, names)
