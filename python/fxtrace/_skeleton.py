@@ -12,10 +12,11 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import IO
+from typing import IO, cast
 
 from ._errors import InputError
 from ._remote import Store, is_url
+from ._script_attributes import plain_tensors
 
 Range = tuple[int, int]  # from the first byte to the one behind the last
 
@@ -36,7 +37,7 @@ _LARGE = 16 << 20  # bytes beyond which a record that is no archive after all is
 # Records of tensors: of TorchScript and torch.save, of torch.export, of torch.package.
 _WEIGHT = re.compile(r"[^/]*/(?:data/\d+|data/weights/weight_\d+|\.data/\d+\.storage)")
 _CONSTANT = re.compile(r"[^/]*/(?:constants/\d+|data/constants/tensor_\d+)")
-_KNOWN_VALUES = 16 << 10  # bytes of a constant of 1,024 elements (kMaxConstantElements), whose values a graph has
+_KNOWN = 16 << 10  # bytes of a tensor of 1,024 elements (kMaxConstantElements), of which a graph may have the values
 _TEXT = re.compile(r".*\.(?:json|pkl|py|debug_pkl|txt|cpp|cu|h|md)")
 _HEADER = 30  # bytes of a record's header in front of the name
 _ALIGNMENT = 64  # of contents, by torch's writer
@@ -86,6 +87,8 @@ def _fill(image: Image, start: int, end: int, read_headers: bool, around: str = 
     left_out = [record for record in records if record.is_left_out() and record not in archives]
     skipped = {*archives, *left_out}
     image.need((record.header, record.after) for record in records if record not in skipped)
+    plain = set() if around else plain_tensors(cast("IO[bytes]", View(image, start, end)))
+    image.need((record.header, record.after) for record in left_out if record.info.filename in plain and record.info.file_size <= _KNOWN)
     holes: list[Range] = []
     for record in archives:
         image.need([record.surely_before()])
@@ -171,9 +174,10 @@ class _Record:
         return self.info.filename.endswith(".pt") and is_stored and self.info.file_size > _SMALL_ARCHIVE
 
     def is_weight(self) -> bool:
-        is_constant = _CONSTANT.fullmatch(self.info.filename) is not None
-        is_tensor = is_constant or _WEIGHT.fullmatch(self.info.filename) is not None
-        return is_tensor and not ((is_constant or self._is_of_constants) and self.info.compress_size <= _KNOWN_VALUES)
+        name, size = self.info.filename, self.info.compress_size
+        if _WEIGHT.fullmatch(name) is not None:
+            return not self._is_of_constants or size > _KNOWN
+        return _CONSTANT.fullmatch(name) is not None and size > _KNOWN
 
     def is_left_out(self) -> bool:
         return self.is_weight() or (self.info.file_size > _SMALL and _TEXT.fullmatch(self.info.filename) is None)

@@ -269,6 +269,33 @@ def test_values_that_a_graph_has(program, tmp_path):
         assert found.replace(os.fsencode(skeleton.path), b"P") == expected.replace(os.fsencode(tmp_path / "f.pt"), b"P")
 
 
+class Anchors(torch.nn.Module):
+    anchors: list[torch.Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(200, 200) for _ in range(4))
+        self.anchors = [torch.tensor([2, 3]), torch.tensor([1.5])]
+        self.times = torch.tensor(2)
+
+    def forward(self, x):
+        for _ in range(int(self.times) + int(self.anchors[0][1])):
+            for layer in self.layers:
+                x = layer(x)
+        return x
+
+
+def test_tensors_that_decide(program, tmp_path):
+    """Plain attributes of a script are no weights either."""
+    content = archive_edit.save(torch.jit.script(Anchors().eval()))
+    (tmp_path / "a.pt").write_bytes(content)
+    expected = subprocess.run([program.path, "trace", "--no-default-leaves", tmp_path / "a.pt"], capture_output=True, check=True).stdout
+    with serve({"/a.pt": Served(content)}) as url, fxtrace.fetch(f"{url}/a.pt") as skeleton:
+        assert len(skeleton.holes) == 8 and sum(end - start for start, end in skeleton.holes) > 4 * 160_000
+        found = subprocess.run([program.path, "trace", "--no-default-leaves", skeleton.path], capture_output=True, check=True).stdout
+        assert found.replace(os.fsencode(skeleton.path), b"P") == expected.replace(os.fsencode(tmp_path / "a.pt"), b"P")
+
+
 # What is written
 
 
