@@ -50,6 +50,7 @@ std::vector<ContentFault> check_content(const ModelFile& file, const FileInfo& i
     if (faults.size() < kMostFaults) faults.push_back(std::move(fault));
   };
   const auto check = [&](const ZipArchive& archive, const std::string& prefix) {
+    archive.check_is_whole();
     visit(archive, prefix, 0,
           [&](const ZipArchive& in, const ZipArchive::Entry& entry, const std::string& name) {
             if (entry.size > 0 && entry.crc == 0) {

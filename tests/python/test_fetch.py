@@ -203,6 +203,8 @@ def test_what_needs_weights_refuses_holes(program, files, tmp_path):
             shape = ["--input", "x=float32[2,200]"] if name == "scripted.pt" else []
             commands = [["convert", *shape, "-o", str(tmp_path / "out.pt2")], ["verify", *shape], ["check", "--security"]]
             commands += [["check", "--program"]] if name != "scripted.pt" else []
+            commands += [["check", "--verify-content"], ["diff", "--verify-content", str(path)]]
+            commands += [["catalog", "--verify-content", "--strict", "-o", str(tmp_path / "c.sqlite")]]
             for command in commands:
                 done = subprocess.run([program.path, *command, path], capture_output=True, text=True)
                 assert done.returncode in (1, 3), (command, done)
