@@ -241,6 +241,16 @@ def test_a_file_that_goes_away(program, models, tmp_path, monkeypatch):
     assert [bool(row["error"]) for row in found] == [False, True] and "no such file" in found[1]["error"]
 
 
+def test_a_full_disk_is_no_row(models, tmp_path, monkeypatch):
+    script = tmp_path / "fxtrace"
+    script.write_text('#!/bin/sh\nfor each; do case "$each" in --output=*) file=${each#*=} ;; esac; done\n'
+                      f'case "$*" in *vision*) echo "fxtrace: error: $file: SQLite: disk I/O error" >&2; exit 3 ;; esac\nexec {os.environ["FXTRACE"]} "$@"\n')  # fmt: skip
+    script.chmod(0o755)
+    monkeypatch.setenv("FXTRACE", str(script))
+    with pytest.raises(fxtrace.InputError, match="disk I/O error"):
+        list(fxtrace.catalog.batches(models))
+
+
 def test_wrong_use_is_told_at_once(models, monkeypatch, tmp_path):
     for keywords, error in (
         ({"options": {"leaf": 4}}, "leaf expects"),
@@ -383,6 +393,14 @@ def test_export(models, database, tmp_path):
     keys = {row["model"].rsplit(":", 1)[0] if ":" in row["model"] else row["model"]: row.pop("key") for row in found["models"]}
     assert found == rows_of(database)
     assert keys == {path: fxtrace.catalog.key(path) for path in models}
+
+
+def test_export_of_models_in_stores(store, tmp_path):
+    served, url = store
+    urls = [f"{url}{name}" for name in served if "broken" not in name]
+    fxtrace.catalog(urls, tmp_path / "made.sqlite").close()
+    fxtrace.catalog.export(tmp_path / "made.sqlite", tmp_path)
+    assert {row["key"] for row in exported(tmp_path)["models"]} == set(map(fxtrace.catalog.key, urls))
 
 
 def test_export_of_what_is_no_catalog(database, tmp_path):
