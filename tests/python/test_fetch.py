@@ -210,7 +210,7 @@ def test_what_needs_weights_refuses_holes(program, files, tmp_path):
                 assert done.returncode in (1, 3), (command, done)
                 said = done.stdout + done.stderr
                 assert "skeleton" in said or "checksum" in said, (command, said)
-                if name != "nested.pt2" and command[0] != "check":
+                if name != "nested.pt2" and command[0] not in ("check", "catalog"):
                     assert f"--whole -o FILE {url}/{name}" in said
             assert not (tmp_path / "out.pt2").exists()
             with pytest.raises(fxtrace.InputError, match="weights of this model are not here"):
@@ -293,7 +293,7 @@ def test_tensors_that_decide(program, tmp_path):
     (tmp_path / "a.pt").write_bytes(content)
     expected = subprocess.run([program.path, "trace", "--no-default-leaves", tmp_path / "a.pt"], capture_output=True, check=True).stdout
     with serve({"/a.pt": Served(content)}) as url, fxtrace.fetch(f"{url}/a.pt") as skeleton:
-        assert len(skeleton.holes) == 8 and sum(end - start for start, end in skeleton.holes) > 4 * 160_000
+        assert sum(end - start for start, end in skeleton.holes) > 3 * 160_000
         found = subprocess.run([program.path, "trace", "--no-default-leaves", skeleton.path], capture_output=True, check=True).stdout
         assert found.replace(os.fsencode(skeleton.path), b"P") == expected.replace(os.fsencode(tmp_path / "a.pt"), b"P")
 
