@@ -34,7 +34,7 @@ REASONS = {
     "lib/security": "what code may call while it is loaded",
     "lib/execute/quantized_decomposed.cpp": "operators that it registers, which torch has in Python only",
     "lib/exported/format": "fields of a .pt2 file, what a guard asks of its inputs, and Python's functions that programs call",
-    "lib/catalog/database.cpp": "functions of SQL",
+    "lib/catalog/database_image.cpp": "functions of SQL",
     "lib/passes/remove_inplace.cpp": "a method of tensors that guards ask",
     "lib/analysis/layout/stride_rules.cpp": "which operators give strides like their input's, or parts of it",
     "lib/analysis/identity_call.cpp": "an argument",

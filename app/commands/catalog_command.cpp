@@ -36,6 +36,8 @@
 #include "app/output/files.h"
 #include "app/process/isolation.h"
 #include "app/process/model_processes.h"
+#include "archive/content_check.h"
+#include "archive/content_facts.h"
 #include "catalog/content_key.h"
 #include "catalog/database.h"
 #include "catalog/model_rows.h"
@@ -49,14 +51,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxKey = 64;  // characters of a content key
+constexpr std::size_t kMaxKey = 128;  // characters of a content key
 
 struct CatalogArguments : ModelArguments {
   CatalogFileArguments files;
   std::vector<std::string> backends;
   std::string output;
   std::int64_t jobs = 0;  // 0: one per core
-  bool merges = false;
+  bool merges = false, verify_content = false;
 };
 
 // --- one model, in its own process ---
@@ -171,6 +173,10 @@ void write_reading(Reading reading, const InputFile& input, Isolated& isolated, 
   }
   const std::string key = catalog::content_key(input.file(), info);
   out << key << "\n";
+  if (const auto& digests = input.file().digests(); digests && !digests->damaged.empty()) {
+    catalog::RowWriter rows(out);
+    return write_error_row(input_error(damage_text(digests->damaged)), "", rows);
+  }
   if (key != reading.known) write_rows(reading, input, info, isolated, console, out);
 }
 
@@ -251,7 +257,8 @@ class Run {
         files_(std::move(files)),
         console_(console),
         seconds_(arguments.isolation.seconds()),
-        catalog_(arguments.output, settings_of(config, backends_)),
+        verifies_content_(arguments.verify_content),
+        catalog_(arguments.output, settings_of(config, backends_, arguments.verify_content)),
         processes_(arguments.isolation, console, jobs_of(arguments)),
         progress_(files_.size(), console) {}
 
@@ -302,8 +309,10 @@ class Run {
                               : std::max(1U, std::thread::hardware_concurrency());
   }
   // Returns everything that decides which rows a file gives; a change makes the catalog read all files again.
-  static std::string settings_of(const Config& config, const std::vector<Rule>& backends) {
+  static std::string settings_of(const Config& config, const std::vector<Rule>& backends,
+                                 bool verifies_content) {
     std::string settings = std::string("fxtrace ") + FXTRACE_VERSION + " " + options_json(config);
+    if (verifies_content) settings += " --verify-content";
     for (const Rule& backend : backends) settings += "\n" + backend.name + "\n" + backend.set_text;
     return settings;
   }
@@ -312,7 +321,8 @@ class Run {
     const std::string name(files_[i].name);
     catalog::FileState& state = states_[i];
     try {
-      const InputFile input(std::string(files_[i].path), console_, seconds_);
+      InputFile input(std::string(files_[i].path), console_, seconds_);
+      if (verifies_content_) input.verify_content();
       struct stat status{};
       if (::fstat(input.file().descriptor(), &status) != 0) status = {};
       constexpr std::int64_t kNanoseconds = 1'000'000'000;
@@ -393,6 +403,7 @@ class Run {
   std::unordered_map<std::size_t, catalog::FileState> states_;  // of files that are being read
   Console& console_;
   std::uint64_t seconds_;  // to wait for a named pipe
+  bool verifies_content_;
   catalog::Catalog catalog_;
   ModelProcesses processes_;
   Progress progress_;
@@ -459,8 +470,13 @@ Command make_catalog_command(CLI::App& app) {
             "what a backend takes of each model, in the table backends: a set as for --ops of fxtrace "
             "partition. Repeatable")
       ->allow_extra_args(false);
-  for (const char* name :
-       {"--jobs", "--files-from", "--shard", "--recursive", "--no-recursive", "--include", "--backend"})
+  app.add_flag(
+         "--verify-content", arguments->verify_content,
+         "make columns content from the bytes of weights, which are read, and not from the checksums in the "
+         "archives; a file whose bytes do not match these is a row with that as its error")
+      ->group(group);
+  for (const char* name : {"--verify-content", "--jobs", "--files-from", "--shard", "--recursive",
+                           "--no-recursive", "--include", "--backend"})
     merges->excludes(app.get_option(name));
   arguments->add_to(app);
   app.get_option("--strict")->description("exit with code 1 if a file could not be read");

@@ -32,6 +32,7 @@
 #include "app/process/descriptor_stream.h"
 #include "app/process/isolation.h"
 #include "app/process/open_files.h"
+#include "archive/content_check.h"
 #include "exported/program/tensor_sizes.h"
 #include "exported/verifier/program_verifier.h"
 #include "partition/partition.h"
@@ -66,13 +67,15 @@ struct CheckArguments : ModelArguments {
   std::vector<Rule> rules;  // from the command line, in the order of parsing
   std::vector<std::string> rule_files, ops_files, backends;
   std::string baseline, written_baseline;
-  bool program = false, security = false, programs_only = false;
+  bool program = false, security = false, verify_content = false, programs_only = false;
   AnswerArguments answer{kCheckFormats};
 };
 
 bool is_about_safety(const Rule& rule) { return rule.kind == RuleKind::kSecurity; }
 bool is_about_the_program(const Rule& rule) { return rule.kind == RuleKind::kProgram; }
-bool is_about_the_file(const Rule& rule) { return is_about_safety(rule) || is_about_the_program(rule); }
+bool is_about_content(const Rule& rule) { return rule.kind == RuleKind::kVerifyContent; }
+bool is_about_any_file(const Rule& rule) { return is_about_safety(rule) || is_about_content(rule); }
+bool is_about_the_file(const Rule& rule) { return is_about_any_file(rule) || is_about_the_program(rule); }
 
 // Returns whether files of this kind hold no program: checkpoints, and pointers to files that were not
 // downloaded.
@@ -105,8 +108,10 @@ Rules resolve_rules(const CheckArguments& arguments, Console& console) {
   for (const Rule& rule : result.rules) {  // a wrong set is told before any work
     if (rule.kind == RuleKind::kBackend) static_cast<void>(set_of(rule));
   }
-  result.are_default = result.rules.empty() && !arguments.security && !arguments.program;
+  result.are_default =
+      result.rules.empty() && !arguments.security && !arguments.program && !arguments.verify_content;
   if (result.are_default) result.rules.push_back(no_failed_rule());
+  if (arguments.verify_content) add_rule(result.rules, content_rule());
   if (arguments.program) {
     for (Rule& rule : program_rules()) add_rule(result.rules, std::move(rule));
   }
@@ -214,9 +219,12 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
     if (rules.are_default) std::erase_if(rules.rules, is_about_the_file);
     if (std::ranges::any_of(rules.rules, is_about_the_program))
       throw usage_error("--program checks a model's file, but " + input.display() + " is a collection");
+    if (std::ranges::any_of(rules.rules, is_about_content))
+      throw usage_error("--verify-content checks a model's file, but " + input.display() +
+                        " is a collection");
   }
   if (arguments.programs_only && holds_no_program(info.kind)) {
-    std::erase_if(rules.rules, std::not_fn(is_about_safety));
+    std::erase_if(rules.rules, std::not_fn(is_about_any_file));
     console.remark("note", input.display() +
                                " holds no program, so rules about programs are skipped: it is " + info.what);
   }
@@ -226,12 +234,14 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   model.path = input.display();
   model.declared = declared_operators(given.options);
   const bool has_security = std::ranges::any_of(rules.rules, is_about_safety);
+  const bool has_content = std::ranges::any_of(rules.rules, is_about_content);
   const bool has_others = !std::ranges::all_of(rules.rules, is_about_the_file);
+  if (has_content) model.content = with_input(input, [&] { return check_content(input.file(), info); });
   if (std::ranges::any_of(rules.rules, is_about_the_program)) {
     if (info.kind != FileKind::kExportedProgram)
       throw input.with_display(
           input_error("--program expects a torch.export program (.pt2), got " + info.what));
-    model.faults = with_input(input, [&] { return verify_programs(info, {}); });
+    model.faults = with_input(input, [&] { return verify_programs(info, {.contents = !has_content}); });
   }
   if (has_security) model.findings = findings_of(input, info, shards);
   if (has_others || (has_security && is_traceable(info.kind))) {
@@ -486,7 +496,7 @@ Command make_check_command(CLI::App& app) {
   app.description(
       app.get_description() +
       " Without a rule, --no-failed and --security apply. MODEL is a model file as for fxtrace trace, or "
-      "the JSON that fxtrace trace wrote; --security alone takes any file. As for fxtrace summary, modules "
+      "the JSON that fxtrace trace wrote; --security and --verify-content alone take any file. As for fxtrace summary, modules "
       "of torch.nn are traced into, unless options say which are leaves, and TorchScript needs --input for "
       "that. A place where a rule cannot be decided is an offence, too. Several models make one report.");
   app.footer(
@@ -555,13 +565,17 @@ Command make_check_command(CLI::App& app) {
          "the file of an exported program is valid, as far as that can be checked without running it: its "
          "signature, records, sizes, names, and the arguments and results of each operator")
       ->group(group);
+  app.add_flag("--verify-content", arguments->verify_content,
+               "the bytes of every record of the archive, and of archives in it, match their checksum there")
+      ->group(group);
   app.add_flag("--security", arguments->security,
                "nothing in the file that makes a reader run code, write other files or use unlimited "
                "memory: pickles, machine code, paths, sizes, libraries")
       ->group(group);
-  app.add_flag("--programs-only", arguments->programs_only,
-               "a file that holds no program, a state_dict for example, is checked by --security only, if "
-               "that is given, and is not an error: for hooks that pass all files of a suffix")
+  app.add_flag(
+         "--programs-only", arguments->programs_only,
+         "a file that holds no program, a state_dict for example, is checked by --security and "
+         "--verify-content only, if these are given, and is not an error: for hooks that pass all files of a suffix")
       ->group(group);
   arguments->costs.add_to(app, group);
   group = "Known offences";

@@ -20,6 +20,8 @@
 #include "app/output/graphviz.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
+#include "archive/content_check.h"
+#include "archive/content_facts.h"
 #include "compare/comparison.h"
 #include "compare/merged_collection.h"
 #include "graph/analysis/collection_summary.h"
@@ -51,7 +53,7 @@ struct DiffArguments : ModelArguments {
   CostArguments costs;
   std::string before, after;
   std::optional<std::string> only, ignore, fail_on;
-  bool exit_code = false;
+  bool exit_code = false, verify_content = false;
   AnswerArguments answer{kDiffFormats};
 
   // Both throw Error(kUsage).
@@ -100,18 +102,28 @@ bool is_model(const InputFile& input) {
   return with_input(input, [&] { return is_traceable(identify_file(input.file()).kind); });
 }
 
+// Warns of records whose bytes are not those of their checksums.
+void tell_damaged(const InputFile& input, Console& console) {
+  const auto& digests = input.file().digests();
+  if (digests && !digests->damaged.empty())
+    console.warning(input.display() + ": " + damage_text(digests->damaged));
+}
+
 int diff(const DiffArguments& arguments, const Config& config, const TextLayout& layout,
          const InputFile& first, const InputFile& second, Output& output, Isolated& isolated,
          Console& console) {
   if (arguments.trace.any(is_no_pass) && !is_model(first) && !is_model(second))
     throw usage_error("options of a trace do not apply to collections, which are traced already");
   const auto [before, after] = read_model_pair(config, first, second, isolated, console);
+  for (const InputFile* input : {&first, &second}) tell_damaged(*input, console);
   arguments.costs.apply(config, before, after, console);
   const DiffArguments::Kinds kinds = arguments.kinds();
   const DiffFormat format = arguments.format().kind;
   const bool is_picture = format == DiffFormat::kPicture || format == DiffFormat::kPage;
   ModelComparison& comparison =
-      isolated.keep_alive(compare(before, after, {is_picture ? DifferenceKinds::all() : kinds.told}));
+      isolated.keep_alive(compare(before, after,
+                                  {.kinds = is_picture ? DifferenceKinds::all() : kinds.told,
+                                   .has_read_bytes = arguments.verify_content}));
   const bool fails = comparison.has_any(kinds.failing);
   if (comparison.unlisted > 0) {
     console.warning(std::to_string(comparison.unlisted) +
@@ -141,8 +153,12 @@ int run_diff(const DiffArguments& arguments, Console& console) {
   static_cast<void>(arguments.format());
   if (arguments.before == "-" && arguments.after == "-")
     throw usage_error("only one of the two can come from stdin");
-  const InputFile first(arguments.before, console, arguments.isolation.seconds());
-  const InputFile second(arguments.after, console, arguments.isolation.seconds());
+  InputFile first(arguments.before, console, arguments.isolation.seconds());
+  InputFile second(arguments.after, console, arguments.isolation.seconds());
+  if (arguments.verify_content) {
+    first.verify_content();
+    second.verify_content();
+  }
   Output output(arguments.answer.output(), first, console);
   connect_graphviz(output, arguments.format().graphviz, arguments.isolation, console);
   const TextLayout layout = arguments.answer.layout(console);
@@ -176,13 +192,17 @@ Command make_diff_command(CLI::App& app) {
   const auto add_kinds = [&](const char* name, std::optional<std::string>& value, const char* text) {
     add_last_value(app, group, name, value, "KIND,..", text);
   };
-  add_kinds("--only", arguments->only,
-            "only these kinds: modules, parameters, weights (their content, by the checksums of the "
-            "archives), nodes, arguments, shapes, order, costs, guards, names, sources. Default: all but "
-            "names and sources; of weights only the number that differ");
+  add_kinds(
+      "--only", arguments->only,
+      "only these kinds: modules, parameters, weights (their content, by the checksums of the "
+      "archives or --verify-content), nodes, arguments, shapes, order, costs, guards, names, sources. Default: all but "
+      "names and sources; of weights only the number that differ");
   add_kinds("--ignore", arguments->ignore, "without these kinds");
   add_kinds("--fail-on", arguments->fail_on, "exit code 1 when there is a difference of one of these kinds");
   app.add_flag("--exit-code", arguments->exit_code, "exit code 1 when any difference is shown")->group(group);
+  app.add_flag("--verify-content", arguments->verify_content,
+               "compare the bytes of weights, which are read, and not the checksums in the archives")
+      ->group(group);
   arguments->costs.add_to(app, group);
   arguments->answer.add_to(app, " (a picture shows both models in one)");
   arguments->add_to(app);

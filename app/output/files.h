@@ -21,6 +21,7 @@ class InputFile {
   InputFile(const std::string& name, Console& console, std::uint64_t seconds = kUsualWait);
 
   const ModelFile& file() const { return *file_; }
+  void verify_content() { file_->verify_content(); }       // see ModelFile
   const std::string& display() const { return display_; }  // for messages
   std::string base_name() const;                           // "model.pt"; "-" for stdin
   // The identity of the named file; absent for a pipe.

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/content_facts.h"
 #include "support/error.h"
 
 namespace fxtrace {
@@ -122,6 +123,8 @@ void ModelFile::for_each_piece(std::uint64_t offset, std::uint64_t size,
     size -= wanted;
   }
 }
+
+void ModelFile::verify_content() { digests_ = std::make_shared<ContentDigests>(); }
 
 bool ModelFile::has_changed() const {
   struct stat status{};

@@ -13,6 +13,8 @@
 
 namespace fxtrace {
 
+struct ContentDigests;
+
 // The file is opened once and then read through its descriptor, at any offset and by any number of readers,
 // so readers need no permission to open files.  Copies share the descriptor.
 class ModelFile {
@@ -33,6 +35,11 @@ class ModelFile {
   // file ends before.
   void for_each_piece(std::uint64_t offset, std::uint64_t size,
                       const std::function<void(std::string_view)>& f) const;
+  // Lets archives in this file, and in its copies from here on, tell the content of tensors by the bytes of
+  // their records, which are read for that, and not by the checksums (ZipArchive::content_key()).
+  void verify_content();
+  // Returns the digests so far, which all copies share; null without verify_content().
+  const std::shared_ptr<ContentDigests>& digests() const { return digests_; }
   // Returns whether someone has written to the file since it was opened.
   bool has_changed() const;
   // Returns the whole content.  Throws Error(kInput, at the path).
@@ -45,6 +52,7 @@ class ModelFile {
   std::uint64_t size_ = 0;
   std::array<std::int64_t, 4> times_{};  // times of the last changes, when it was opened
   std::shared_ptr<const Descriptor> descriptor_;
+  std::shared_ptr<ContentDigests> digests_;
 };
 
 }  // namespace fxtrace

@@ -9,7 +9,9 @@
 
 #include <zlib.h>
 
+#include "archive/content_facts.h"
 #include "archive/little_endian.h"
+#include "support/sha256.h"
 
 namespace fxtrace {
 namespace {
@@ -47,17 +49,26 @@ std::string quoted(const std::string& name) {
 // The bytes of an archive: a file, a part of a file, or memory.
 class Bytes {
  public:
-  explicit Bytes(ModelFile file) : file_(std::move(file)), size_(file_->size()) {}
+  explicit Bytes(ModelFile file) : file_(std::move(file)), digests_(file_->digests()), size_(file_->size()) {}
   Bytes(ModelFile file, const FileRange& part) : Bytes(Bytes(std::move(file)), part.offset, part.size) {}
   Bytes(const Bytes& outer, std::uint64_t start, std::uint64_t size)
       : file_(outer.file_),
+        digests_(outer.digests_),
         start_(std::min(start, file_->size())),
         size_(std::min(size, file_->size() - start_)) {}
-  explicit Bytes(std::string memory) : memory_(std::move(memory)), size_(memory_.size()) {}
+  Bytes(const Bytes& outer, std::string memory)
+      : memory_(std::move(memory)), digests_(outer.digests_), size_(memory_.size()) {
+    if (digests_) space_ = ++digests_->memories;
+  }
 
   bool is_file() const { return file_.has_value(); }
   std::uint64_t start() const { return start_; }  // in the file
   std::uint64_t size() const { return size_; }
+  const std::shared_ptr<ContentDigests>& digests() const { return digests_; }
+  // Returns the key in ContentDigests of what is at this offset.
+  std::pair<std::uint64_t, std::uint64_t> place(std::uint64_t offset) const {
+    return {space_, start_ + offset};
+  }
   // Returns at most `size` bytes; fewer where the archive ends.
   std::string read_at(std::uint64_t offset, std::size_t size) const {
     if (offset >= size_) return {};
@@ -75,7 +86,9 @@ class Bytes {
  private:
   std::optional<ModelFile> file_;
   std::string memory_;  // without a file
+  std::shared_ptr<ContentDigests> digests_;
   std::uint64_t start_ = 0, size_ = 0;
+  std::uint64_t space_ = 0;  // the number of this archive in memory
 };
 
 // Returns the offset of the end record that a search from the end finds; nothing for bytes without one.
@@ -521,6 +534,7 @@ struct ZipArchive::Handle {
   std::uint64_t free = kReadBytes;  // the part of the limit of all reads that does not depend on the size
   std::vector<Record> records;      // of the entries, in their order
   std::vector<std::string> names;   // likewise, in lower case
+  std::string prefix;               // names of the records around this archive, with slashes
 
   // Returns the record with this name; null where there is none.  Throws for a record whose name differs in
   // case only, which miniz would return and zipfile would not.
@@ -536,6 +550,19 @@ struct ZipArchive::Handle {
   const Record& record_of(const ZipArchive& archive, const Entry& entry) const {
     return records[static_cast<std::size_t>(&entry - archive.entries_.data())];
   }
+  // Counts bytes that are read against the limit of all reads.
+  void count(const ZipArchive& archive, std::size_t size) const {
+    archive.read_ += size;
+    if (archive.read_ <= free + kReadTimes * bytes.size()) return;
+    throw input_error("refusing this zip archive: its records grow to more than " +
+                          std::to_string(kReadTimes) + " times its " + std::to_string(bytes.size()) +
+                          " bytes",
+                      {"if the file is as it should be, write it without compression"});
+  }
+  // Decompresses the first `wanted` bytes of a record, in pieces, of which the last may be longer.  Returns
+  // what is wrong with it, as far as it is read; null for nothing.
+  const char* inflate(const ZipArchive& archive, const Entry& entry, std::uint64_t wanted,
+                      const std::function<void(std::string_view)>& f) const;
 };
 
 bool ZipArchive::has_end_record(const ModelFile& file) { return find_end(Bytes(file)).has_value(); }
@@ -554,12 +581,14 @@ ZipArchive::ZipArchive(const ZipArchive& outer, std::string_view record) {
   if (const auto start = outer.find_stored(record)) {
     handle_ = std::make_unique<Handle>(Bytes(outer.handle_->bytes, *start, found->size));
   } else {
-    handle_ = std::make_unique<Handle>(Bytes(outer.read(record, kMaxCompressedArchive + 1)));
+    handle_ =
+        std::make_unique<Handle>(Bytes(outer.handle_->bytes, outer.read(record, kMaxCompressedArchive + 1)));
     if (handle_->bytes.size() > kMaxCompressedArchive) {
       throw input_error("record " + std::string(record) + " is refused: it is compressed and larger than " +
                         std::to_string(kMaxCompressedArchive) + " bytes");
     }
   }
+  handle_->prefix = outer.handle_->prefix + found->name + "/";
   try {
     open();
   } catch (const Error& error) {
@@ -644,8 +673,10 @@ std::string ZipArchive::content_key(std::string_view name, std::int64_t offset,
                                     const std::vector<std::int64_t>& sizes,
                                     const std::vector<std::int64_t>& strides) const {
   const Entry* found = Handle::find(*this, name);
-  if (found == nullptr || found->crc == 0) return {};
-  std::string key = std::to_string(found->crc) + "-" + std::to_string(found->size);
+  const bool is_verified = handle_->bytes.digests() != nullptr;
+  if (found == nullptr || (found->crc == 0 && !is_verified)) return {};
+  std::string key = is_verified ? content_digest(*found) : std::to_string(found->crc);
+  key += "-" + std::to_string(found->size);
   if (offset != 0) key += "+" + std::to_string(offset);
   // The stride of a dimension of size 1 does not matter.
   std::string layout;
@@ -695,21 +726,73 @@ std::string joined_content_keys(const std::vector<std::string>& keys) {
   return joined;
 }
 
-bool ZipArchive::is_intact(const Entry& entry) const {
+const char* ZipArchive::Handle::inflate(const ZipArchive& archive, const Entry& entry, std::uint64_t wanted,
+                                        const std::function<void(std::string_view)>& f) const {
+  const Record& record = record_of(archive, entry);
+  if (record.method != kDeflated) return "it is compressed by a method that PyTorch does not read";
+  Inflation inflation;
+  std::string compressed;
+  std::array<char, 1 << 16> buffer;
+  std::uint64_t at = 0;    // the compressed bytes read so far
+  std::uint64_t size = 0;  // the bytes that they are
+  bool is_done = entry.compressed_size == 0 && entry.size == 0;
+  // A whole record is read up to the end of the stream, so that a byte beyond its size is noticed.
+  while (!is_done && (size < wanted || wanted == entry.size)) {
+    if (inflation.is_used_up() && at < entry.compressed_size) {
+      compressed = bytes.read_at(record.content + at, static_cast<std::size_t>(std::min<std::uint64_t>(
+                                                          buffer.size(), entry.compressed_size - at)));
+      if (compressed.empty()) return "it is cut off";
+      at += compressed.size();
+      inflation.give(compressed);
+    }
+    const auto taken = inflation.take(buffer.data(), buffer.size());
+    if (!taken) return "its compressed bytes are damaged";
+    is_done = inflation.is_done();
+    if (*taken == 0 && !is_done && inflation.is_used_up() && at == entry.compressed_size)
+      return "its compressed bytes end too early";
+    count(archive, *taken);
+    size += *taken;
+    if (size > entry.size) return "it has more bytes than its size says";
+    f(std::string_view(buffer.data(), *taken));
+  }
+  if (is_done && (!inflation.is_used_up() || at != entry.compressed_size))
+    return "its compressed bytes end too late";
+  return is_done && size != entry.size ? "it has fewer bytes than its size says" : nullptr;
+}
+
+bool ZipArchive::is_intact(const Entry& entry, const std::function<void(std::string_view)>& f) const {
   const Record& record = handle_->record_of(*this, entry);
   check_is_there(entry);
-  if (entry.crc == 0) return true;
-  if (record.method != kStored) {
-    (void)read(entry, static_cast<std::size_t>(entry.size));  // checks the CRC
-    return true;
-  }
-  constexpr std::uint64_t kPiece = 1U << 20;
+  if (entry.crc == 0 && !f) return true;
   std::uint32_t crc = 0;
-  for (std::uint64_t at = 0; at < entry.size; at += kPiece) {
-    const std::uint64_t wanted = std::min(kPiece, entry.size - at);
-    crc = crc_of(handle_->bytes.read_at(record.content + at, static_cast<std::size_t>(wanted)), crc);
+  const auto take = [&](std::string_view piece) {
+    crc = crc_of(piece, crc);
+    if (f) f(piece);
+  };
+  if (record.method != kStored) {
+    if (handle_->inflate(*this, entry, entry.size, take) != nullptr) return false;
+  } else {
+    constexpr std::uint64_t kPiece = 1U << 20;
+    for (std::uint64_t at = 0; at < entry.size; at += kPiece) {
+      const auto wanted = static_cast<std::size_t>(std::min(kPiece, entry.size - at));
+      const std::string piece = handle_->bytes.read_at(record.content + at, wanted);
+      if (piece.size() != wanted) return false;
+      take(piece);
+    }
   }
-  return crc == entry.crc;
+  return entry.crc == 0 || crc == entry.crc;
+}
+
+const std::string& ZipArchive::content_digest(const Entry& entry) const {
+  ContentDigests& digests = *handle_->bytes.digests();
+  const auto place = handle_->bytes.place(handle_->record_of(*this, entry).content);
+  if (const auto known = digests.by_place.find(place); known != digests.by_place.end()) return known->second;
+  Sha256 hash;
+  std::string name = handle_->prefix + entry.name;
+  if (!is_intact(entry, [&](std::string_view piece) { hash.add(piece); }) &&
+      std::ranges::find(digests.damaged, name) == digests.damaged.end())
+    digests.damaged.push_back(std::move(name));
+  return digests.by_place.emplace(place, hash.digits()).first->second;
 }
 
 std::string ZipArchive::read(std::string_view name, std::size_t max_bytes) const {
@@ -724,55 +807,21 @@ std::string ZipArchive::read(const Entry& entry, std::size_t max_bytes) const {
   const auto damaged = [&](const char* reason) {
     return misleading(record.header, "record " + quoted(entry.name) + " cannot be read: " + reason);
   };
-  const std::uint64_t allowed = handle_->free + kReadTimes * archive.size();
-  const auto count = [&](std::size_t bytes) {
-    read_ += bytes;
-    if (read_ <= allowed) return;
-    throw input_error("refusing this zip archive: its records grow to more than " +
-                          std::to_string(kReadTimes) + " times its " + std::to_string(archive.size()) +
-                          " bytes",
-                      {"if the file is as it should be, write it without compression"});
-  };
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(entry.size, max_bytes));
   std::string bytes;
   check_is_there(entry);
   if (record.method == kStored) {
-    count(wanted);
+    handle_->count(*this, wanted);
     // One allocation, with a little more room for readers that take several bytes at a time.
     constexpr std::size_t kPadding = 64;
     bytes.reserve(wanted + kPadding);
     bytes.resize(wanted);
     if (archive.read_at(record.content, wanted, bytes.data()) != wanted) throw damaged("it is cut off");
-  } else if (record.method == kDeflated) {
-    Inflation inflation;
-    std::string compressed;
-    std::array<char, 1 << 16> buffer;
-    std::uint64_t at = 0;  // the compressed bytes read so far
-    bool is_done = entry.compressed_size == 0 && entry.size == 0;
-    // A whole record is read up to the end of the stream, so that a byte beyond its size is noticed.
-    while (!is_done && (bytes.size() < wanted || wanted == entry.size)) {
-      if (inflation.is_used_up() && at < entry.compressed_size) {
-        compressed = archive.read_at(record.content + at, static_cast<std::size_t>(std::min<std::uint64_t>(
-                                                              buffer.size(), entry.compressed_size - at)));
-        if (compressed.empty()) throw damaged("it is cut off");
-        at += compressed.size();
-        inflation.give(compressed);
-      }
-      const auto size = inflation.take(buffer.data(), buffer.size());
-      if (!size) throw damaged("its compressed bytes are damaged");
-      is_done = inflation.is_done();
-      if (*size == 0 && !is_done && inflation.is_used_up() && at == entry.compressed_size)
-        throw damaged("its compressed bytes end too early");
-      count(*size);
-      bytes.append(buffer.data(), *size);
-      if (bytes.size() > entry.size) throw damaged("it has more bytes than its size says");
-    }
-    if (is_done && (!inflation.is_used_up() || at != entry.compressed_size))
-      throw damaged("its compressed bytes end too late");
-    if (is_done && bytes.size() != entry.size) throw damaged("it has fewer bytes than its size says");
-    bytes.resize(std::min(bytes.size(), wanted));
   } else {
-    throw damaged("it is compressed by a method that PyTorch does not read");
+    const char* reason =
+        handle_->inflate(*this, entry, wanted, [&](std::string_view piece) { bytes += piece; });
+    if (reason != nullptr) throw damaged(reason);
+    bytes.resize(std::min(bytes.size(), wanted));
   }
   // PyTorch writes a CRC of 0 where it is told to leave it out.
   if (bytes.size() == entry.size && entry.crc != 0 && crc_of(bytes) != entry.crc)

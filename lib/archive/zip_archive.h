@@ -42,6 +42,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -109,7 +110,8 @@ class ZipArchive {
   std::uint32_t crc(std::string_view name) const;
   // Returns a short text that is most likely equal for tensors of equal bytes only: the record's CRC-32 and
   // size, then the tensor's offset if it is not 0, and its strides if it is not laid out row by row
-  // ("3421780262-4096+16/1,4").  Empty when there is no such record, or its writer left the CRC out.
+  // ("3421780262-4096+16/1,4").  Empty when there is no such record, or its writer left the CRC out.  After
+  // ModelFile::verify_content() it begins with content_digest() instead, and reads the record.
   std::string content_key(std::string_view name, std::int64_t offset, const std::vector<std::int64_t>& sizes,
                           const std::vector<std::int64_t>& strides) const;
   // Returns the file offset of a stored record's bytes; absent when the record, or an archive around it, is
@@ -120,9 +122,13 @@ class ZipArchive {
   std::string read(std::string_view name, std::size_t max_bytes) const;
   // Does the same with one of entries().
   std::string read(const Entry& entry, std::size_t max_bytes) const;
-  // Reads one of entries() to its end, and returns whether its content has the CRC-32 of the directory; true
-  // where the writer left that out.  Takes little memory unless the record is compressed.  Throws likewise.
-  bool is_intact(const Entry& entry) const;
+  // Reads one of entries() to its end, calls f(bytes) for its content in pieces, and returns whether that can
+  // be decompressed and has the size and the CRC-32 of the directory, if its writer did not leave that out.
+  // Throws Error(kInput) when the limit of all reads is exceeded.
+  bool is_intact(const Entry& entry, const std::function<void(std::string_view)>& f = {}) const;
+  // Returns the SHA-256 of the content of one of entries(), in digits, for a file after
+  // ModelFile::verify_content(), to whose digests it is added: its bytes are read once.  Throws likewise.
+  const std::string& content_digest(const Entry& entry) const;
   // Throws Error(kInput) if the bytes of some record are not there.
   void check_is_whole() const;
 

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "archive/content_check.h"
 #include "archive/zip_archive.h"
 #include "support/fnv_hash.h"
+#include "support/sha256.h"
 
 namespace fxtrace::catalog {
 namespace {
@@ -29,9 +31,27 @@ std::string key_of_archive(const ZipArchive& archive) {
   return "zip:" + hexadecimal(hash.value());
 }
 
+// Makes the key from all bytes.
+std::string verified_key(const ModelFile& file, const FileInfo& info) {
+  Sha256 hash;
+  if (!info.zip) {
+    file.for_each_piece(0, file.size(), [&](std::string_view piece) { hash.add(piece); });
+    return "file-sha256:" + hash.digits();
+  }
+  for_each_record(*info.zip, [](const ZipArchive& archive, const ZipArchive::Entry& entry,
+                                const std::string&) { static_cast<void>(archive.content_digest(entry)); });
+  for (const ZipArchive::Entry& entry : info.zip->entries()) {
+    hash.add(entry.name);
+    hash.add(entry.size);
+    hash.add(info.zip->content_digest(entry));
+  }
+  return "zip-sha256:" + hash.digits();
+}
+
 }  // namespace
 
 std::string content_key(const ModelFile& file, const FileInfo& info) {
+  if (file.digests()) return verified_key(file, info);
   if (info.zip) return key_of_archive(*info.zip);
   constexpr std::uint64_t kEnds = std::uint64_t{128} << 20;
   constexpr std::size_t kPart = std::size_t{1} << 20;

@@ -78,6 +78,7 @@ Comparer::Comparer(const GraphCollection& before, const std::vector<ModuleGraph>
 
 ModelComparison Comparer::run() {
   result_.told = options_.kinds;
+  result_.weights.by_bytes = options_.has_read_bytes;
   find_covers();
   make_groups();
   compare_modules();

@@ -23,7 +23,7 @@ namespace fxtrace {
 enum class DifferenceKind : std::uint8_t {
   kModules,
   kParameters,
-  kWeights,  // content of parameters and buffers, if the archives tell without reading it
+  kWeights,  // content of parameters and buffers, by their keys
   kNodes,
   kArguments,  // arguments of nodes, and plain values of modules
   kShapes,     // shapes, dtypes and devices of values
@@ -112,6 +112,7 @@ struct WeightCounts {
   std::int64_t compared = 0, differ = 0;
   std::int64_t not_compared = 0;                   // the archives do not tell their content
   std::int64_t bytes_before = 0, bytes_after = 0;  // bytes of those that differ
+  bool by_bytes = false;  // compared by the bytes read (ModelFile::verify_content()), not by checksums
 };
 
 struct ModelComparison {
@@ -139,6 +140,7 @@ inline constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of all diff
 struct CompareOptions {
   DifferenceKinds kinds = DifferenceKinds::usual();  // kinds that are told; all are counted
   std::size_t most_bytes = kMostBytes;
+  bool has_read_bytes = false;  // the keys of content are those of ModelFile::verify_content()
 };
 
 // Compares two collections.  Things that one side does not know are not differences: a shape, a cost, a plain

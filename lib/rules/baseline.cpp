@@ -39,7 +39,8 @@ KnownOffence read_known_offence(const JsonValue& value) {
 template <class Visit>
 void for_each_known(const CheckReport& report, const Offence& offence, const Visit& visit) {
   const Rule& rule = report.rules[offence.rule];
-  const bool is_of_file = rule.kind == RuleKind::kSecurity || rule.kind == RuleKind::kProgram;
+  const bool is_of_file = rule.kind == RuleKind::kSecurity || rule.kind == RuleKind::kProgram ||
+                          rule.kind == RuleKind::kVerifyContent;
   KnownOffence known{path_from_here(report.path), rule.name, offence.subject, offence.is_undecided, {}, {}};
   if (known.subject.empty() && is_of_file) known.subject = without_numbers(offence.message);
   if (offence.places.empty()) visit(known, nullptr, offence.amount);

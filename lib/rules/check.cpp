@@ -157,6 +157,10 @@ class Checker {
         case RuleKind::kBackend:
           left(rule.name);
           break;
+        case RuleKind::kVerifyContent:
+          for (const ContentFault& fault : model_.content)
+            add(fault.message, "", {"", {}, {}, fault.record}, {}, fault.is_undecided);
+          break;
         case RuleKind::kProgram:
           faulty(rule.program);
           break;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "archive/content_facts.h"
 #include "graph/graph_collection.h"
 #include "rules/rule.h"
 #include "symbolic/shape_env.h"
@@ -100,6 +101,7 @@ struct CheckedModel {
   ShapeEnv dimensions;                          // ranges from options and guards
   std::vector<SecurityFinding> findings;
   std::vector<ProgramFault> faults;
+  std::vector<ContentFault> content;
   std::vector<BackendFinding> left;
   std::vector<std::string> declared;  // targets of the operators that options declare
 };

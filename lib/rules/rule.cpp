@@ -140,9 +140,9 @@ std::string_view trimmed(std::string_view line) {
 const char* to_string(Severity severity) { return severity == Severity::kError ? "error" : "warning"; }
 
 const char* to_string(RuleKind kind) {
-  constexpr std::array<const char*, 11> kNames = {"no_failed", "max_params", "max_macs", "max_activations",
-                                                  "max_peak",  "deny",       "ops",      "require",
-                                                  "backend",   "program",    "security"};
+  constexpr std::array<const char*, 12> kNames = {
+      "no_failed", "max_params", "max_macs", "max_activations", "max_peak", "deny",
+      "ops",       "require",    "backend",  "verify_content",  "program",  "security"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -229,6 +229,14 @@ Rule backend_rule(const std::string& set, const std::string& set_text) {
   rule.text = set + " takes every operator";
   rule.set = set;
   rule.set_text = set_text;
+  return rule;
+}
+
+Rule content_rule() {
+  Rule rule;
+  rule.kind = RuleKind::kVerifyContent;
+  rule.name = "verify-content";
+  rule.text = "the bytes of every record match their checksum";
   return rule;
 }
 

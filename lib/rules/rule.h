@@ -26,7 +26,8 @@ enum class RuleKind : std::uint8_t {
   kDeny,            // as kRequire with "no"
   kOps,             // the only operators that are allowed
   kRequire,
-  kBackend,  // a backend takes every operator
+  kBackend,        // a backend takes every operator
+  kVerifyContent,  // the bytes of the file match its checksums
   kProgram,
   kSecurity
 };
@@ -81,6 +82,7 @@ Rule require_rule(std::string_view text);  // throws Error(kUsage)
 Rule ops_rule(std::string_view text, const std::string& name);
 // Makes a rule of kBackend.
 Rule backend_rule(const std::string& set, const std::string& set_text);
+Rule content_rule();
 std::vector<Rule> program_rules();   // one for each ProgramFaultKind
 std::vector<Rule> security_rules();  // one for each SecurityKind; libraries are a warning
 

@@ -70,9 +70,10 @@ class RuleReader {
   }
 
   std::vector<Rule> made(const std::string& kind, const JsonValue& value) const {
-    if (kind == "no_failed" || kind == "program" || kind == "security") {
+    if (kind == "no_failed" || kind == "verify_content" || kind == "program" || kind == "security") {
       if (!read_boolean(value)) value.fail("expected true; to disable the rule, leave it out");
       if (kind == "program") return program_rules();
+      if (kind == "verify_content") return {content_rule()};
       return kind == "security" ? security_rules() : std::vector<Rule>{no_failed_rule()};
     }
     std::vector<Rule> rules;

@@ -16,6 +16,8 @@ def main() -> int:
 
             return run_command(arguments)
         program = find_program()
+    except KeyboardInterrupt:
+        return 130  # of a shell, for a program that SIGINT has ended
     except Error as error:
         print(f"fxtrace: error: {error}", *(f"hint: {hint}" for hint in error.hints), sep="\n", file=sys.stderr)
         # 127 is the exit code of a shell for a command that is not found

@@ -32,6 +32,7 @@ class _Catalog:
         recursive: bool = True,
         include: Texts = (),
         storage_options: Mapping[str, Any] | None = None,
+        verify_content: bool = False,
         **options: Any,
     ) -> sqlite3.Connection:
         """Read models into a SQLite database, as `fxtrace catalog` does: a row for each model, module, node, ...
@@ -43,6 +44,8 @@ class _Catalog:
         - recursive: true to read the subfolders of folders too;
         - include: globs of the names of files to read in folders, such as "*.pt2";
         - storage_options: fsspec's, for URLs;
+        - verify_content: true to make the columns `content` from the bytes of weights, not from the checksums in the archives; a file
+          whose bytes do not match these is a row with that as its error;
         - options: the keywords of trace().
 
         Returns an open connection to the database, whose tables docs/how-to/catalog.md describes; costs are multiply-accumulates and
@@ -62,6 +65,7 @@ class _Catalog:
             words += [] if recursive else ["--no-recursive"]
             globs = [include] if isinstance(include, str) else list(include)
             words += [f"--include={glob}" for glob in globs]
+            words += ["--verify-content"] if verify_content else []
             file = os.path.join(folder, "catalog.sqlite") if output is None else os.fspath(output)
             urls = [name for name in names if is_url(name)]
             messages: list[Message] = []
@@ -189,8 +193,10 @@ def _add_urls(file: str, urls: Iterable[str], storage_options: Mapping[str, Any]
 
     errors = add_models(file, urls, storage_options, read)
     messages += [Message("warning", str(error)) for error in errors.values()]
-    if "--strict" in words and (texts := [message.text for message in messages if message.kind in ("note", "warning")]):
-        raise InputError("; ".join(texts))
+    if "--strict" in words:
+        texts = [message.text for message in messages if message.kind == "note" and not any(name in message.text for name in errors)]
+        if texts := [*map(str, errors.values()), *texts]:
+            raise InputError("; ".join(texts))
     return messages
 
 

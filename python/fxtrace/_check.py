@@ -104,6 +104,7 @@ def check(
     program: bool = False,
     security: bool = False,
     programs_only: bool = False,
+    verify_content: bool = False,
     baseline: Path | None = None,
     **options: Any,
 ) -> CheckReport:
@@ -120,6 +121,7 @@ def check(
     - rules: rules as in schemas/check_rules.schema.json, or a file of them;
     - program: the file of an exported program is right, as far as that can be told without running it;
     - security: the file has nothing that could harm its reader; programs_only: apply only that rule to a file without a program;
+    - verify_content: the bytes of every record of the archive match their checksum there;
     - baseline: a file of `fxtrace check --write-baseline`; the offences in it are known and do not break rules;
     - options: the keywords of trace(), for models. TorchScript has no shapes without `input`.
 
@@ -129,7 +131,7 @@ def check(
     cannot be read.
     """
     check_keywords("check", options)
-    flags = {"no_failed": no_failed, "program": program, "security": security, "programs_only": programs_only}
+    flags = {"no_failed": no_failed, "program": program, "security": security, "programs_only": programs_only, "verify_content": verify_content}
     name, content = input_argument(path)
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options, name if content is None else content) as words:
         words += [f"--{key.replace('_', '-')}" for key, given in flags.items() if given]

@@ -76,7 +76,7 @@ class Comparison:
     equal: bool
     kinds: tuple[str, ...]
     counts: Mapping[str, Mapping[str, int]]  # the number of differences by kind and change, reported or not
-    weights: Mapping[str, int]  # tensors of both models: compared, differ, not_compared, bytes_before, bytes_after
+    weights: Mapping[str, Any]  # tensors of both models: compared, differ, not_compared, bytes_before, bytes_after; by: "checksums" or "bytes"
     modules: tuple[ModuleDifferences, ...]
     messages: tuple[Message, ...]
 
@@ -94,6 +94,7 @@ def diff(
     at: At | None = None,
     only: str | Sequence[str] | None = None,
     ignore: str | Sequence[str] | None = None,
+    verify_content: bool = False,
     **options: Any,
 ) -> Comparison:
     """Compare two models or collections, as `fxtrace diff` does.
@@ -102,6 +103,7 @@ def diff(
     - at: numbers for named sizes, or the shapes of inputs, for shapes and costs: {"batch": 1, "seq": 4096};
     - only, ignore: kinds of differences: "modules", "parameters", "weights", "nodes", "arguments", "shapes", "order", "costs",
       "guards", "names", "sources"; by default all but names and sources, and for weights only the number that differ;
+    - verify_content: true to compare the bytes of weights, not the checksums in the archives;
     - options: the keywords of trace(), for models.
 
     Returns a Comparison, which is true if something differs, and iterates over the differences.
@@ -111,6 +113,7 @@ def diff(
     check_keywords("diff", options)
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
         words += at_words(at)
+        words += ["--verify-content"] if verify_content else []
         for option, kinds in (("--only", only), ("--ignore", ignore)):
             if kinds is not None:
                 words.append(f"{option}=" + (kinds if isinstance(kinds, str) else ",".join(kinds)))

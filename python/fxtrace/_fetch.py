@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -10,14 +11,14 @@ import shutil
 import tempfile
 import weakref
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ._errors import InputError
-from ._remote import TAIL, State, Store
+from ._program import Renamed
+from ._remote import TAIL, NoRanges, State, Store
 from ._skeleton import Image, Range, fill
 
-_MOST = 1 << 30  # bytes of a skeleton that are there
 _SMALL = 256 << 10  # bytes of a file that is read whole
 _LARGE = 16 << 20  # bytes of a file that is read whole because it is no archive
 _SIDE_FILE = ".skeleton.json"
@@ -51,6 +52,10 @@ class Skeleton(os.PathLike[str]):
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def _renamed(self) -> str:
+        """Return the path; that of a temporary file has the URL as its name in output."""
+        return self.path if self._remove is None else Renamed.of(self.path, self.url, self)
+
     def close(self) -> None:
         """Remove the file if it is temporary."""
         if self._remove is not None:
@@ -68,7 +73,8 @@ def fetch(
     """Fetch what tracing a model needs from a store into a local file of the same size: everything but the weights.
 
     - url: anything that fsspec opens: https://, s3://, gs://, az://, hf://, memory://;
-    - path: the file to write; a skeleton of the same file there is kept if that has not changed. The default is a temporary file;
+    - path: the file to write; what was fetched to it before is kept if the file in the store has not changed, and replaced if it has;
+      any other file there is an error. The default is a temporary file;
     - storage_options: fsspec's, such as credentials, which stand in no output;
     - whole: true for all bytes, weights too;
     - read_headers: true to read the headers of weights too. By default they are written as torch or Python writes them, if all headers
@@ -77,47 +83,83 @@ def fetch(
     Returns a Skeleton, a path that every function takes. Functions that need the bytes of weights refuse it.
 
     Raises UsageError where fsspec, or what it needs for the URL, is not installed; InputError for a file that does not exist, cannot be
-    read in ranges, or changes under the reading, and for one that is no archive and has more than 16 MiB.
+    read in ranges, or changes under the reading, for one that is no archive and has more than 16 MiB, and for a path that is taken.
     """
     store = Store(os.fspath(url), storage_options)
-    state, end = store.state(TAIL)
-    if path is not None and not whole and (known := _known(os.fspath(path), store, state)) is not None:
+    if path is not None:
+        _check_target(os.fspath(path))
+    try:
+        state, end = store.state(TAIL)
+    except NoRanges:
+        if not whole:
+            raise
+        state, end = None, b""
+    if path is not None and state is not None and (known := _known(os.fspath(path), store, state, whole)) is not None:
         return known
     folder = tempfile.mkdtemp(prefix="fxtrace_") if path is None else None
     file = os.fspath(path) if path is not None else os.path.join(str(folder), _file_name(store.url))
-    part = f"{file}.{os.getpid()}.part"
+    part = None
     try:
-        with open(part, "w+b") as content:
-            image = Image(store, content, state.size, state.size if whole else _MOST)
-            image.put(state.size - len(end), end)
-            image.have([(state.size - len(end), state.size)])
-            image.need([(0 if whole or state.size <= _SMALL else state.size - TAIL, state.size)])
-            holes, directory = _fill(image, read_headers)
-            if store.requests > 1:
+        with tempfile.NamedTemporaryFile(prefix=".fxtrace_", suffix=".part", dir=os.path.dirname(file) or ".", delete=False) as content:
+            part = content.name
+            holes: list[Range] = []
+            directory = b""
+            if whole:
+                store.copy(content)
+                state = state or State(os.path.getsize(part), "", 0)
+            else:
+                assert state is not None
+                holes, directory = _fill(Image(store, content, state.size), state.size - len(end), end, read_headers)
+            if store.requests > 1 and state.tag:
                 store.check_same()
-        _set_marks(file, part, store, state, holes, directory)
+        if os.path.getsize(part) != state.size:
+            raise InputError(f"{store.url}: the file changed while it was read", ["read it again"])
+        os.chmod(part, 0o666 & ~_umask())
+        if path is not None:
+            _set_marks(file, part, store, state, holes, directory)
         os.utime(part, ns=(state.stamp, state.stamp))
         os.replace(part, file)
     except OSError as error:
-        raise InputError(f"{error.filename or file}: {error.strerror or error}") from None
+        raise InputError(f"{file}: {error.strerror or error}") from None
     finally:
-        if os.path.exists(part):
+        if part is not None and os.path.exists(part):
             os.remove(part)
         if folder is not None and not os.path.exists(file):
             shutil.rmtree(folder, ignore_errors=True)
+    return _skeleton(file, store, state, holes, folder)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _skeleton(file: str, store: Store, state: State, holes: Iterable[Range], folder: str | None = None) -> Skeleton:
     skeleton = Skeleton(file, store.url, state, tuple(holes), folder)
     skeleton.requests, skeleton.bytes_read = store.requests, store.bytes_read
     return skeleton
 
 
-def _fill(image: Image, read_headers: bool) -> tuple[list[Range], bytes]:
+def _check_target(file: str) -> None:
+    """Raise InputError for a path at which there is something that fetch() has not written."""
+    if os.path.isdir(file):
+        raise InputError(f"{file}: this is a directory")
+    facts = _facts(file)
+    if os.path.exists(file) and not _is_own(file, facts):
+        raise InputError(f"{file}: there is a file that fetch() has not written", ["remove it, or give the path of another file"])
+
+
+def _fill(image: Image, end_start: int, end: bytes, read_headers: bool) -> tuple[list[Range], bytes]:
+    image.put(end_start, end)
+    image.have([(end_start, image.size)] if end else [])
+    image.need([(0 if image.size <= _SMALL else image.size - TAIL, image.size)])
     try:
         return fill(image, read_headers)
     except zipfile.BadZipFile as error:
         if image.size > _LARGE:
             raise InputError(
-                f"{image.store.url}: this is not a zip archive whose weights could be left out: {error}",
-                [f"fetch the whole file: python -m fxtrace fetch --whole -o FILE {image.store.url}"],
+                f"{image.store.url}: this is not a zip archive whose weights could be left out: {error}", [image.store.whole_hint()]
             ) from None
         image.need([(0, image.size)])
         return [], b""
@@ -130,39 +172,47 @@ def _file_name(url: str) -> str:
 
 def _set_marks(file: str, part: str, store: Store, state: State, holes: list[Range], directory: bytes) -> None:
     """Say beside the file what of it is not there: in an attribute of it, and in a small file."""
-    side = file + _SIDE_FILE
-    if not holes:
-        if os.path.exists(side):
-            os.remove(side)
-        return
     facts = {
         "url": store.url,
         "size": state.size,
         "tag": state.tag,
-        "directory": hashlib.sha256(directory).hexdigest(),
+        "directory": hashlib.sha256(directory).hexdigest() if directory else None,
         "stamp": state.stamp,
     }
+    if holes and hasattr(os, "setxattr"):
+        with contextlib.suppress(OSError):  # a file system without attributes: the small file says the same
+            os.setxattr(part, _ATTRIBUTE, json.dumps(facts).encode())
+    side = part + _SIDE_FILE
     try:
-        os.setxattr(part, _ATTRIBUTE, json.dumps(facts).encode())
-    except (AttributeError, OSError):  # a file system without attributes: the small file says the same
-        pass
-    with open(f"{side}.{os.getpid()}.part", "w", encoding="utf-8") as out:
-        json.dump({**facts, "holes": sorted(holes)}, out)
-    os.replace(out.name, side)
+        with open(side, "w", encoding="utf-8") as out:
+            json.dump({**facts, "holes": sorted(holes)}, out)
+        os.replace(side, file + _SIDE_FILE)
+    finally:
+        if os.path.exists(side):
+            os.remove(side)
 
 
-def _known(file: str, store: Store, state: State) -> Skeleton | None:
-    """Return the skeleton that was fetched to this path before, if it is that of the file in the store as it is now."""
+def _facts(file: str) -> dict[str, Any]:
+    """Return what the small file says; nothing for a file that is not there or not of fetch()."""
     try:
         with open(file + _SIDE_FILE, encoding="utf-8") as side:
             facts = json.load(side)
-        found = os.stat(file)
-        is_same = (facts["url"], facts["size"], facts["tag"], facts["stamp"]) == (store.url, *state[:2], state.stamp)
-        holes = tuple((int(start), int(end)) for start, end in facts["holes"])
+        facts["holes"] = [(int(start), int(end)) for start, end in facts["holes"]]
+        return {name: facts[name] for name in ("url", "size", "tag", "stamp", "holes")}
     except (OSError, ValueError, TypeError, KeyError):
+        return {}
+
+
+def _is_own(file: str, facts: Mapping[str, Any]) -> bool:
+    """Return true for a file that is as fetch() has left it."""
+    found = os.stat(file)
+    return bool(facts) and (found.st_size, found.st_mtime_ns) == (facts["size"], facts["stamp"])
+
+
+def _known(file: str, store: Store, state: State, whole: bool) -> Skeleton | None:
+    """Return what was fetched to this path before, if it is of the file in the store as it is now, and enough."""
+    facts = _facts(file)
+    if not state.tag or not facts or not os.path.exists(file) or (whole and facts["holes"]):
         return None
-    if not is_same or not state.tag or (found.st_size, found.st_mtime_ns) != (state.size, state.stamp):
-        return None
-    skeleton = Skeleton(file, store.url, state, holes)
-    skeleton.requests, skeleton.bytes_read = store.requests, store.bytes_read
-    return skeleton
+    is_same = (facts["url"], facts["size"], facts["tag"], facts["stamp"]) == (store.url, *state[:2], state.stamp)
+    return _skeleton(file, store, state, facts["holes"]) if is_same else None

@@ -7,19 +7,22 @@ import re
 import time
 import urllib.parse
 import zlib
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import IO, Any, NamedTuple, TypeVar
 
 from ._errors import InputError, UsageError
 
 TAIL = 128 << 10  # bytes at the end of a file that are read first
 _TRIES = 4
-_SLOWEST = 50_000  # bytes a second, below which a server is given up
+_SLOWEST = 100_000  # bytes a second, below which a server is given up
+_PATIENCE = 30  # seconds for the first byte of an answer, and between two of them
+_LATEST = 1 << 33  # seconds since 1970 of a time: 2242
+_LARGEST = 1 << 62  # bytes of a file
 _LATEST_RETRY = 10.0  # seconds that a server may ask to wait
 _BUSY = (408, 425, 429, 500, 502, 503, 504)  # answers after which the same request may succeed
 _TAGS = ("ETag", "etag", "e_tag", "md5Hash", "Content-MD5", "content_md5", "VersionId", "blob_id", "checksum")
-_TIMES = ("Last-Modified", "LastModified", "last_modified", "mtime", "updated", "created")
-_WHOLE = "fetch the whole file: python -m fxtrace fetch --whole URL -o FILE"
+_TIMES = ("Last-Modified", "LastModified", "last_modified", "mtime", "updated")
+_PASSING = ("ClientPayloadError", "ServerDisconnectedError", "FSTimeoutError")  # errors that are no OSError, and pass
 
 
 class State(NamedTuple):
@@ -41,10 +44,22 @@ def is_url(value: Any) -> bool:
 
 
 def public_url(url: str) -> str:
-    """Return a URL without what may be secret: user, password and query."""
-    parts = [re.sub(r"(://)[^/@]*@", r"\1", part) for part in url.split("::")]
-    plain = "::".join(re.sub(r"[?#].*", "", part) if re.match("https?:", part) else part for part in parts)
-    return re.sub(r"[^!#-\[\]-~]", lambda found: urllib.parse.quote(found[0], safe=""), plain)
+    """Return a URL without what may be secret: user, password and query. It can stand in JSON and in a list of files."""
+    parts = []
+    for part in url.split("::"):
+        scheme, mark, rest = part.partition("://")
+        user, at, place = rest.partition("/")[0].rpartition("@")
+        if at and (":" in user or not scheme.lower().startswith(("abfs", "az", "adl"))):  # of Azure, it is the container
+            rest = rest[len(user) + 1 :]
+        if mark:
+            rest = rest.partition("?")[0]
+        parts.append(scheme + mark + (rest.partition("#")[0] if scheme.lower() in ("http", "https") else rest))
+    return re.sub(r'[\x00-\x1f"\\\x7f-\x9f\u2028\u2029\ud800-\udfff]', lambda found: urllib.parse.quote(found[0], safe="", errors="replace"), "::".join(parts))
+
+
+def whole_hint(url: str) -> str:
+    """Return the advice to fetch the whole file."""
+    return f"fetch the whole file: python -m fxtrace fetch --whole -o FILE {url if public_url(url) == url else 'URL'}"
 
 
 def _secrets(value: Any) -> Iterator[str]:
@@ -56,6 +71,13 @@ def _secrets(value: Any) -> Iterator[str]:
             yield from _secrets(item)
     elif isinstance(value, str) and len(value) > 3 and not is_url(value):
         yield value
+
+
+_T = TypeVar("_T")
+
+
+class NoRanges(InputError):
+    """The server gives whole files only."""
 
 
 class Store:
@@ -70,12 +92,15 @@ class Store:
         self.requests = self.bytes_read = 0
         self._given = url
         self._options = dict(storage_options or {})
+        failed = None
         try:
             self._files, self._path = fsspec.core.url_to_fs(url, **self._options)
         except ImportError as error:
             raise UsageError(f"{self.url}: {self._told(error)}", ["install what fsspec needs for this kind of URL"]) from None
         except Exception as error:
-            raise UsageError(f"{self.url}: {self._told(error)}", ["look at the URL and at storage_options"]) from None
+            failed = self._told(error)
+        if failed is not None:  # out of the `except`: the error there may have credentials
+            raise UsageError(f"{self.url}: {failed}", ["look at the URL and at storage_options"])
         protocol = self._files.protocol
         self._is_http = "http" in ((protocol,) if isinstance(protocol, str) else protocol)
         self._state: State | None = None
@@ -100,8 +125,28 @@ class Store:
             content = self._tried(lambda: self._files.cat_file(self._path, start=start, end=end))
             self.bytes_read += len(content)
         if len(content) != end - start:
-            raise self._error(f"the store gave {len(content)} bytes where {end - start} were asked for", [_WHOLE])
+            raise self._error(f"the store gave {len(content)} bytes where {end - start} were asked for", [whole_hint(self._given)])
         return bytes(content)
+
+    def whole_hint(self) -> str:
+        return whole_hint(self._given)
+
+    def copy(self, file: IO[bytes]) -> None:
+        """Write the whole file."""
+        if self._is_http:
+            self._tried(lambda: self._copied(file))
+        else:
+            self.requests += 1
+            self._tried(lambda: self._files.get_file(self._path, file.name))
+            self.bytes_read += os.path.getsize(file.name)
+
+    def _copied(self, file: IO[bytes]) -> None:
+        from fsspec.asyn import sync  # type: ignore[import-untyped, import-not-found, unused-ignore]
+
+        file.seek(0)
+        file.truncate()
+        self.requests += 1
+        sync(self._files.loop, self._copy, file)
 
     def files_below(self, recursive: bool) -> list[str] | None:
         """Return the URLs of the files in a folder; None for a URL that is no folder, and for one of the web."""
@@ -124,7 +169,7 @@ class Store:
         if info.get("type") == "directory":
             raise self._error("this is a folder; give the model file inside it")
         if not isinstance(info.get("size"), int):
-            raise self._error("the store does not tell the size of the file", [_WHOLE])
+            raise self._error("the store does not tell the size of the file", [whole_hint(self._given)])
         return _state_of(info, info["size"])
 
     def _http(self, wanted: str, most: int) -> tuple[State, bytes]:
@@ -134,62 +179,91 @@ class Store:
         answer: tuple[State, bytes] = sync(self._files.loop, self._answer, wanted, most)
         return answer
 
-    async def _answer(self, wanted: str, most: int) -> tuple[State, bytes]:
+    def _options_of_a_request(self, seconds: float, **headers: str) -> dict[str, Any]:
         import aiohttp  # type: ignore[import-not-found, unused-ignore]
 
+        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=_PATIENCE, sock_read=_PATIENCE)
+        options = {"timeout": timeout, **self._files.kwargs}
+        options["headers"] = {**options.get("headers", {}), "Accept-Encoding": "identity", **headers}
+        return options
+
+    def _check_status(self, answer: Any) -> None:
+        told = f"the server answered {answer.status} {answer.reason}"
+        if answer.status in _BUSY:
+            raise _Busy(told, answer.headers.get("Retry-After", ""))
+        if answer.status in (401, 403):
+            raise self._error(told, ["give credentials: storage_options"])
+        if answer.status in (404, 410):
+            raise self._error("no such file")
+        if answer.status >= 400 and answer.status != 416:
+            raise self._error(told)
+
+    async def _copy(self, file: IO[bytes]) -> None:
         session = await self._files.set_session()
-        options = {"timeout": aiohttp.ClientTimeout(total=60 + most / _SLOWEST, sock_connect=30), **self._files.kwargs}
-        options["headers"] = {**options.get("headers", {}), "Range": wanted, "Accept-Encoding": "identity"}
+        size = self._state.size if self._state is not None else 0
+        options = self._options_of_a_request(2 * _PATIENCE + size / _SLOWEST)
         async with session.get(self._files.encode_url(self._path), **options) as answer:
-            if answer.status in _BUSY:
-                raise _Busy(f"the server answered {answer.status} {answer.reason}", answer.headers.get("Retry-After", ""))
-            if answer.status in (401, 403):
-                raise self._error(f"the server answered {answer.status} {answer.reason}", ["give credentials: storage_options"])
-            if answer.status in (404, 410):
-                raise self._error("no such file")
-            if answer.status >= 400 and answer.status != 416:
-                raise self._error(f"the server answered {answer.status} {answer.reason}")
-            place = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", answer.headers.get("Content-Range", ""))
+            self._check_status(answer)
+            said = answer.headers.get("Content-Length", "")
+            written = 0
+            async for chunk in answer.content.iter_any():
+                file.write(chunk)
+                written += len(chunk)
+                self.bytes_read += len(chunk)
+            if answer.status != 200 or (said.isdecimal() and written != int(said)):
+                raise _Busy(f"the server gave {written} of {said} bytes")
+            self.check_same(_state_of(answer.headers, written))
+
+    async def _answer(self, wanted: str, most: int) -> tuple[State, bytes]:
+        session = await self._files.set_session()
+        options = self._options_of_a_request(_PATIENCE + most / _SLOWEST, Range=wanted)
+        async with session.get(self._files.encode_url(self._path), **options) as answer:
+            self._check_status(answer)
+            place = re.fullmatch(r"bytes (\d{1,20})-(\d{1,20})/(\d{1,20})", answer.headers.get("Content-Range", ""))
+            said = answer.headers.get("Content-Length", "")
             if answer.status == 206 and place is not None:
                 first, last, size = map(int, place.groups())
                 expected = (max(0, size - most), size - 1) if wanted.startswith("bytes=-") else tuple(map(int, wanted[6:].split("-")))
-                if (first, last) != expected:
-                    raise self._error(f"the server gave bytes {first} to {last} where {wanted[6:]} were asked for", [_WHOLE])
+                if (first, last) != expected or size > _LARGEST:
+                    given = f"bytes {first} to {last} of {size}"
+                    raise self._error(f"the server gave {given} where {wanted[6:]} were asked for", [whole_hint(self._given)])
                 most = last - first + 1
-            elif answer.status == 200 and int(answer.headers.get("Content-Length") or most + 1) <= most:
-                size = most = int(answer.headers["Content-Length"])  # the whole of a small file
-                if not wanted.startswith("bytes=-"):
-                    raise self._error("the server gave the whole file where a part was asked for", [_WHOLE])
+            elif answer.status == 200 and said.isdecimal() and int(said[:20]) <= most and wanted.startswith("bytes=-"):
+                size = most = int(said)  # the whole of a small file
             else:
-                raise self._error("the server does not give parts of files (ranges)", [_WHOLE])
+                raise NoRanges(f"{self.url}: the server does not give parts of files (ranges)", [whole_hint(self._given)])
             content = bytearray()
             async for chunk in answer.content.iter_any():
                 content += chunk
                 self.bytes_read += len(chunk)
                 if len(content) > most:
-                    raise self._error("the server gave more bytes than it said", [_WHOLE])
+                    raise self._error("the server gave more bytes than it said", [whole_hint(self._given)])
             if len(content) < most:
                 raise _Busy(f"the server gave {len(content)} of {most} bytes")
             return _state_of(answer.headers, size), bytes(content)
 
-    def _tried(self, ask: Any) -> Any:
+    def _tried(self, ask: Callable[[], _T]) -> _T:
+        """Return what ask() returns, after some attempts where another one may help."""
         for turn in range(_TRIES):
             try:
                 return ask()
             except (InputError, UsageError):
                 raise
             except FileNotFoundError:
-                raise self._error("no such file") from None
+                failed = self._error("no such file")
             except PermissionError as error:
-                raise self._error(self._told(error), ["give credentials: storage_options"]) from None
+                failed = self._error(self._told(error), ["give credentials: storage_options"])
             except Exception as error:
-                is_last = turn == _TRIES - 1 or not (self._is_http or isinstance(error, (OSError, TimeoutError)))
-                if is_last:
-                    text = f"{self._told(error)}" + (f", {_TRIES} times" if turn else "")
-                    raise self._error(text, ["try again later; storage_options has timeouts and credentials"]) from None
-                asked = getattr(error, "retry_after", "")
-                time.sleep(min(_LATEST_RETRY, float(asked)) if re.fullmatch(r"\d{1,6}", asked) else 0.25 * 4**turn)
-        raise AssertionError
+                times = f", {turn + 1} times" if turn else ""
+                failed = self._error(self._told(error) + times, ["try again later; storage_options has timeouts and credentials"])
+                passes = isinstance(error, (OSError, TimeoutError)) or type(error).__name__ in _PASSING
+                tries = 2 if isinstance(error, TimeoutError) or type(error).__name__ == "FSTimeoutError" else _TRIES
+                if passes and turn + 1 < tries:
+                    asked = getattr(error, "retry_after", "")
+                    time.sleep(min(_LATEST_RETRY, float(asked)) if re.fullmatch(r"\d{1,6}", asked) else 0.25 * 4**turn)
+                    continue
+            break
+        raise failed  # out of the `except`: the error there may have credentials
 
     def _told(self, error: BaseException) -> str:
         """Return the error's message in a line, without credentials."""
@@ -197,12 +271,11 @@ class Store:
         text = text.replace(self._given, self.url)
         for secret in sorted(_secrets(self._options), key=len, reverse=True):
             text = text.replace(secret, "...")
-        text = re.sub(r"(\w://)[^/@\s]*@", r"\1", text)
-        text = re.sub(r"(\w://[^\s'\"?]*)\?[^\s'\"]*", r"\1", text)
-        return text or type(error).__name__
+        text = re.sub(r"\w+://[^\s'\"]*", lambda found: self.url if found[0].startswith(self.url) else "another URL", text)
+        return type(error).__name__ if not text or text.startswith("0, message=''") else text
 
-    def _error(self, text: str, hints: list[str] | None = None) -> InputError:
-        return InputError(f"{self.url}: {text}", [hint.replace("URL", self.url) for hint in hints or ()])
+    def _error(self, text: str, hints: Iterable[str] = ()) -> InputError:
+        return InputError(f"{self.url}: {text}", hints)
 
 
 class _Busy(OSError):
@@ -224,12 +297,12 @@ def _nanoseconds(value: Any) -> int:
     from email.utils import parsedate_to_datetime
 
     if isinstance(value, (int, float)):
-        return int(value * 10**9)
+        return int(value * 10**9) if 0 <= value < _LATEST else 0
     try:
         if isinstance(value, str):
             value = parsedate_to_datetime(value) if "," in value else datetime.fromisoformat(value.replace("Z", "+00:00"))
         seconds: float = value.timestamp()
-        return int(seconds) * 10**9
+        return int(seconds) * 10**9 if 0 <= seconds < _LATEST else 0
     except (AttributeError, TypeError, ValueError, OverflowError):
         return 0
 

@@ -12,16 +12,17 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import IO
+from typing import IO, cast
 
 from ._errors import InputError
 from ._remote import Store, is_url
+from ._script_attributes import plain_tensors
 
 Range = tuple[int, int]  # from the first byte to the one behind the last
 
 _AT_ONCE = 8  # requests
 _PIECE = 16 << 20  # bytes of one request at most
-_MOST_PIECES = 20_000
+_MOST_REQUESTS, _MOST_BYTES = 20_000, 1 << 30  # of a skeleton
 _CLOSE = 16 << 10  # bytes between two ranges that are read rather than left out
 _MOST_RANGES = 24  # beyond which ranges are joined while that costs little: 1/_LITTLE of the file
 _LITTLE = 256
@@ -29,9 +30,14 @@ _LITTLE = 256
 _MARK = b"fxtrace: not fetched"  # as in lib/archive/zip_archive.cpp
 _SHORTEST_HOLE = 4  # bytes; of shorter ones nobody could see the mark
 _SMALL = 64 << 10  # bytes of a record that is read whatever it is, unless it is a weight
+_MOST_ARCHIVES = 8  # in an archive, of which each takes some requests
+_MOST_OF_A_READ = 64_000_000  # bytes that zipfile reads at once, of a directory: as many as fxtrace reads
+_SMALL_ARCHIVE = 256 << 10  # bytes of a record that is an archive, and is read whole
 _LARGE = 16 << 20  # bytes beyond which a record that is no archive after all is left out
 # Records of tensors: of TorchScript and torch.save, of torch.export, of torch.package.
-_WEIGHT = re.compile(r"[^/]*/(?:(?:data|constants)/\d+|data/(?:weights/weight|constants/tensor)_\d+|\.data/\d+\.storage)")
+_WEIGHT = re.compile(r"[^/]*/(?:data/\d+|data/weights/weight_\d+|\.data/\d+\.storage)")
+_CONSTANT = re.compile(r"[^/]*/(?:constants/\d+|data/constants/tensor_\d+)")
+_KNOWN = 16 << 10  # bytes of a tensor of 1,024 elements (kMaxConstantElements), of which a graph may have the values
 _TEXT = re.compile(r".*\.(?:json|pkl|py|debug_pkl|txt|cpp|cu|h|md)")
 _HEADER = 30  # bytes of a record's header in front of the name
 _ALIGNMENT = 64  # of contents, by torch's writer
@@ -59,11 +65,12 @@ def _is_skeleton(path: str) -> bool:
         return _has_hole(source, 0, source.size)
 
 
-def _has_hole(source: LocalFile, start: int, end: int) -> bool:
+def _has_hole(source: LocalFile, start: int, end: int, around: str = "") -> bool:
     try:
-        for record in _records_of(source, start, end)[0]:
-            if record.is_archive():
-                found = _has_hole(source, *record.content(source))
+        records = _records_of(source, start, end, around)[0]
+        for record in records:
+            if not around and record in _archives_of(records):
+                found = _has_hole(source, *record.content(source), record.info.filename)
             elif found := record.is_weight() and record.info.compress_size >= _SHORTEST_HOLE:
                 content = record.content(source)[0]
                 found = _MARK.startswith(source.bytes_at(content, content + min(len(_MARK), record.info.compress_size)))
@@ -74,44 +81,51 @@ def _has_hole(source: LocalFile, start: int, end: int) -> bool:
     return False
 
 
-def _fill(image: Image, start: int, end: int, read_headers: bool) -> tuple[list[Range], bytes]:
-    records, directory = _records_of(image, start, end)
-    image.need((record.header, record.after) for record in records if not record.is_left_out() and not record.is_archive())
+def _fill(image: Image, start: int, end: int, read_headers: bool, around: str = "") -> tuple[list[Range], bytes]:
+    records, directory = _records_of(image, start, end, around)
+    archives = [] if around else _archives_of(records)
+    left_out = [record for record in records if record.is_left_out() and record not in archives]
+    skipped = {*archives, *left_out}
+    image.need((record.header, record.after) for record in records if record not in skipped)
+    plain = set() if around else plain_tensors(cast("IO[bytes]", View(image, start, end)))
+    image.need((record.header, record.after) for record in left_out if record.info.filename in plain and record.info.file_size <= _KNOWN)
     holes: list[Range] = []
-    left_out = []
-    for record in records:
-        if record.is_archive():
-            record.frame(image)
-            content, behind = record.content(image)
-            try:
-                holes += _fill(image, content, behind, read_headers)[0]
-            except zipfile.BadZipFile:
-                if record.info.file_size > _LARGE:
-                    left_out.append(record)
-                else:
-                    image.need([(content, behind)])
-        elif record.is_left_out():
-            left_out.append(record)
+    for record in archives:
+        image.need([record.surely_before()])
+        before, behind = record.frame(image)
+        try:
+            inside = (record.header + len(before), record.after - len(behind))
+            holes += _fill(image, *inside, read_headers, record.info.filename)[0]
+        except zipfile.BadZipFile:
+            if record.info.file_size > _LARGE:
+                left_out.append(record)
+            else:
+                image.need([(record.header, record.after)])
     known = [] if read_headers else [record for record in records if image.has(record.header, record.after)]
     frame_of = _frame_by_others(known, image)
-    frames = {record: frame_of(record) for record in left_out}
+    frames = {record: None if image.has(record.header, record.header + _HEADER) else frame_of(record) for record in left_out}
     image.need(record.surely_before() for record, frame in frames.items() if frame is None)
     image.need((record.header, record.after) for record in left_out if record.info.compress_size < _SHORTEST_HOLE)
     mark = _MARK + b": " + image.store.url.encode()[:900] + b"\n"
     for record, frame in frames.items():
         if image.has(record.header, record.after):
             continue
-        before, behind_content = frame if frame is not None else record.frame(image)
-        hole = (record.header + len(before), record.after - len(behind_content))
+        before, behind = frame if frame is not None else record.frame(image)
+        hole = (record.header + len(before), record.after - len(behind))
         image.put(record.header, before)
         image.put(hole[0], mark[: hole[1] - hole[0]])
-        image.put(hole[1], behind_content)
+        image.put(hole[1], behind)
         holes.append(hole)
     return holes, directory
 
 
-def _records_of(source: LocalFile, start: int, end: int) -> tuple[list[_Record], bytes]:
-    """Return the records of an archive in the order of their places, and the directory."""
+def _archives_of(records: Iterable[_Record]) -> list[_Record]:
+    """Return the records that are large archives, of which weights are left out."""
+    return [record for record in records if record.is_archive()][:_MOST_ARCHIVES]
+
+
+def _records_of(source: LocalFile, start: int, end: int, around: str = "") -> tuple[list[_Record], bytes]:
+    """Return the records of an archive in the order of their places, and the directory; `around` is the record that the archive is."""
     try:
         with zipfile.ZipFile(View(source, start, end)) as archive:
             infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
@@ -121,15 +135,16 @@ def _records_of(source: LocalFile, start: int, end: int) -> tuple[list[_Record],
     places = [info.header_offset for info in infos] + [directory]
     if places[0] != 0 or directory > end - start:
         raise zipfile.BadZipFile("something is in front of the first record")
-    records = [_Record(info, start, start + after) for info, after in zip(infos, places[1:])]
+    records = [_Record(info, start, start + after, "constants" in around) for info, after in zip(infos, places[1:])]
     return records, source.bytes_at(start + directory, end)
 
 
 class _Record:
     """A record, with its places in the file."""
 
-    def __init__(self, info: zipfile.ZipInfo, start: int, after: int):
+    def __init__(self, info: zipfile.ZipInfo, start: int, after: int, is_of_constants: bool = False):
         self.info = info
+        self._is_of_constants = is_of_constants
         self.place = info.header_offset  # in its archive
         self.header = start + self.place
         self.after = after  # the header of the next record, or the directory
@@ -151,12 +166,18 @@ class _Record:
         """Return the range with all that is in front of the content."""
         return self.header, max(self.after - self.info.compress_size, self.header + _HEADER)
 
+    def has_room(self) -> bool:
+        return self.info.compress_size <= self.after - self.header
+
     def is_archive(self) -> bool:
         is_stored = self.info.compress_type == zipfile.ZIP_STORED
-        return self.info.filename.endswith(".pt") and is_stored and self.info.file_size > _SMALL
+        return self.info.filename.endswith(".pt") and is_stored and self.info.file_size > _SMALL_ARCHIVE
 
     def is_weight(self) -> bool:
-        return _WEIGHT.fullmatch(self.info.filename) is not None
+        name, size = self.info.filename, self.info.compress_size
+        if _WEIGHT.fullmatch(name) is not None:
+            return not self._is_of_constants or size > _KNOWN
+        return _CONSTANT.fullmatch(name) is not None and size > _KNOWN
 
     def is_left_out(self) -> bool:
         return self.is_weight() or (self.info.file_size > _SMALL and _TEXT.fullmatch(self.info.filename) is None)
@@ -165,6 +186,8 @@ class _Record:
 def _frame_of_torch(record: _Record) -> tuple[bytes, bytes] | None:
     """Return what torch's writer has around a record; None if that does not fit to the byte between its neighbours."""
     info, name = record.info, record.info.orig_filename.encode()
+    if not record.has_room():
+        return None
     wide = struct.pack("<QQ", info.file_size, 0) if info.file_size >= _32_BITS else b""
     wide += struct.pack("<Q", record.place) if record.place >= _32_BITS else b""
     wide = struct.pack("<HH", 1, len(wide)) + wide if wide else b""
@@ -182,7 +205,7 @@ def _frame_of_torch(record: _Record) -> tuple[bytes, bytes] | None:
 
 def _frame_of_zipfile(record: _Record) -> tuple[bytes, bytes] | None:
     """Return what Python's zipfile has around a record, likewise."""
-    if record.info.file_size >= _31_BITS:
+    if not record.has_room() or max(record.info.file_size, record.info.compress_size) >= _31_BITS:
         return None
     header = record.info.FileHeader(zip64=False)
     return (header, b"") if record.header + len(header) + record.info.compress_size == record.after else None
@@ -190,15 +213,21 @@ def _frame_of_zipfile(record: _Record) -> tuple[bytes, bytes] | None:
 
 def _frame_by_others(known: list[_Record], image: Image) -> Callable[[_Record], tuple[bytes, bytes] | None]:
     """Return a function for frames of records that are not read: as that writer makes them that made all known records of their kind."""
-    writers = {}
-    for kind in {record.kind for record in known}:
-        same = [record for record in known if record.kind == kind]
-        fits = [writer for writer in (_frame_of_torch, _frame_of_zipfile) if all(writer(each) == each.frame(image) for each in same)]
-        writers[kind] = fits[0] if fits else None
+    kinds: dict[tuple[int, int, int], list[_Record]] = {}
+    for record in known:
+        kinds.setdefault(record.kind, []).append(record)
+
+    def writer_of(same: list[_Record]) -> Callable[[_Record], tuple[bytes, bytes] | None] | None:
+        writers = (_frame_of_torch, _frame_of_zipfile)
+        return next((writer for writer in writers if all(writer(each) == each.frame(image) for each in same)), None)
+
+    writers = {kind: writer_of(same) for kind, same in kinds.items()}
     return lambda record: writer(record) if (writer := writers.get(record.kind)) is not None else None
 
 
 class LocalFile:
+    """A file that is read at any place."""
+
     def __init__(self, file: IO[bytes]):
         self._file = file.fileno()
         self.size = os.fstat(self._file).st_size
@@ -210,11 +239,12 @@ class LocalFile:
 class Image(LocalFile):
     """A local file of which parts are there; the others are read from the store when they are needed."""
 
-    def __init__(self, store: Store, file: IO[bytes], size: int, most: int):
+    def __init__(self, store: Store, file: IO[bytes], size: int):
         os.truncate(file.fileno(), size)
         super().__init__(file)
         self.store = store
-        self._left = most  # bytes that may be read
+        self._left = _MOST_BYTES
+        self._requests = 0
         self._there: list[Range] = []  # sorted and apart
 
     def put(self, start: int, content: bytes) -> None:
@@ -226,13 +256,14 @@ class Image(LocalFile):
     def need(self, ranges: Iterable[Range]) -> None:
         """Read ranges from the store; those that are close together, or many, at once."""
         missing = _without(_few(_without(_joined(ranges), self._there), self.size), self._there)
-        pieces = [(at, min(at + _PIECE, end)) for start, end in missing for at in range(start, end, _PIECE)]
-        self._left -= sum(end - start for start, end in pieces)
-        if self._left < 0 or len(pieces) > _MOST_PIECES:
+        self._left -= sum(end - start for start, end in missing)
+        self._requests += len(missing)
+        if self._left < 0 or self._requests > _MOST_REQUESTS:
             raise InputError(
                 f"{self.store.url}: what is no weight is too large, or in too many places",
-                [f"fetch the whole file: python -m fxtrace fetch --whole -o FILE {self.store.url}"],
+                [self.store.whole_hint()],
             )
+        pieces = [(at, min(at + _PIECE, end)) for start, end in missing for at in range(start, end, _PIECE)]
         if len(pieces) == 1:
             self.put(pieces[0][0], self.store.read(*pieces[0]))
         else:
@@ -278,6 +309,8 @@ class View(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         end = self._size if size < 0 else min(self._at + size, self._size)
+        if end - self._at > _MOST_OF_A_READ:
+            raise zipfile.BadZipFile("its directory is too large")
         content = self._source.bytes_at(self._start + self._at, self._start + end) if end > self._at else b""
         self._at += len(content)
         return content

@@ -37,10 +37,16 @@ def add_models(file: str, urls: Iterable[str], storage_options: Mapping[str, Any
     Models of which size and tag are those of the last time are not fetched, unless the program reads all again. Return the errors of
     those that could not be fetched, by URL; they have a row with their error too.
     """
-    left = iter(dict.fromkeys(urls))
+    left = iter(urls)
     errors: dict[str, Error] = {}
-    while group := list(islice(left, _GROUP)):
-        errors.update(_add_group(file, group, storage_options, read))
+    given: dict[str, str] = {}  # by name
+    is_first = True
+    while (group := list(islice(left, _GROUP))) or is_first:
+        is_first = False
+        for url in group:
+            if given.setdefault(name := public_url(url), url) != url:
+                raise InputError(f"{name}: several URLs have this name, which is that of their rows", ["read them into catalogs of their own"])
+        errors.update(_add_group(file, list(dict.fromkeys(group)), storage_options, read))
     return errors
 
 
@@ -50,7 +56,7 @@ def _add_group(
     names = {url: public_url(url) for url in urls}
     errors: dict[str, Error] = {}
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, ThreadPoolExecutor(_AT_ONCE) as pool:
-        locals_ = {url: os.path.join(folder, f"{i}_" + os.path.basename(url.split("?")[0])[-100:]) for i, url in enumerate(urls)}
+        locals_ = {url: os.path.join(folder, str(i)) for i, url in enumerate(urls)}
 
         def attempt(url: str, do: Callable[[str], Any]) -> Any:
             try:
@@ -76,6 +82,8 @@ def _add_group(
         with closing(sqlite3.connect(file)) as database:
             failed = {path for (path,) in database.execute("SELECT path FROM models WHERE error IS NOT NULL")}
         if again := [url for url in same if names[url] in failed]:
+            for url in again:
+                os.remove(locals_[url])
             list(pool.map(lambda url: attempt(url, lambda _: fetch(url, locals_[url], storage_options)), again))
             read_all(again)
     with closing(sqlite3.connect(file)) as database, database:

@@ -237,8 +237,9 @@ def model_argument(model: ModelLike) -> tuple[str, bytes | None]:
     if isinstance(model, str) and is_url(model):
         from ._fetch import fetch
 
-        skeleton = fetch(model)
-        return Renamed.of(skeleton.path, skeleton.url, skeleton), None
+        model = fetch(model)
+    if callable(renamed := getattr(model, "_renamed", None)):  # a skeleton
+        return renamed(), None
     if isinstance(model, (str, os.PathLike)):
         name = os.fspath(model)
         return ("./" + name if name.startswith("-") else name), None  # neither stdin nor an option

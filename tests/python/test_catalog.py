@@ -1,14 +1,18 @@
 """Tests fxtrace catalog and query: rows are compared with traces; runs are killed, files change, and names and files are hostile."""
 
 import fcntl
+import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 import time
+import zlib
 
+import archive_edit
 import harness
 import hostile_collections
 import large_collections
@@ -316,6 +320,53 @@ def test_a_merge_opens_nothing(program, made, tmp_path):
         if "mine.sqlite>" in line:
             assert name not in ("write", "pwrite64", "ftruncate", "fallocate"), line
             assert name not in ("read", "pread64", "mmap") or line.split()[0] == child, line
+
+
+def test_bytes_of_weights(program, tmp_path, monkeypatch):
+    """Keys are made from what is read; what does not match its checksum is an error."""
+    import torch
+
+    folder, file = tmp_path / "models", str(tmp_path / "all.sqlite")
+    copy(SAMPLES, folder)
+    torch.save({"weight": torch.arange(60_000, 60_100)}, folder / "state.pt")
+    (folder / "text.pt").write_text("hello")
+    weight = torch.arange(70_000, 70_100, dtype=torch.int64)
+
+    class Buffer(torch.nn.Module):
+        def __init__(self, value):
+            super().__init__()
+            self.register_buffer("weight", value)
+
+        def forward(self, x):
+            return x + self.weight
+
+    for name, value in (("a.pt", weight), ("b.pt", weight), ("c.pt", weight + 1)):
+        torch.jit.save(torch.jit.script(Buffer(value)), str(folder / name))
+    crc = zlib.crc32(weight.numpy().tobytes())
+    changed = {"forged.pt": archive_edit.forged(bytes(800), crc), "zeroed.pt": bytes(800)}
+    for name, new in changed.items():
+        (folder / name).write_bytes(archive_edit.overwritten((folder / "a.pt").read_bytes(), weight.numpy().tobytes(), new))
+    keys = lambda: dict(ask(file, "SELECT replace(path, rtrim(path, replace(path, '/', '')), ''), parameters.content FROM models JOIN parameters ON id = model WHERE name = 'weight'"))  # noqa: E731
+    assert run(program, "catalog", str(folder), "-o", file).returncode == 0
+    assert len({keys()[name] for name in ("a.pt", "b.pt", "forged.pt", "zeroed.pt")}) == 1 != len(set(keys().values()))
+    assert ask(file, f"SELECT count(DISTINCT content) FROM models WHERE path IN ('{folder}/a.pt', '{folder}/forged.pt')") == [(1,)]
+    count = len(os.listdir(folder))
+    done = run(program, "catalog", str(folder), "-o", file, "--verify-content")
+    assert told(done) == f"{count} files: {count - 3} read, 3 could not be read"
+    assert keys()["a.pt"] == keys()["b.pt"] == f"{hashlib.sha256(weight.numpy().tobytes()).hexdigest()}-800"
+    assert len({keys()[name] for name in ("a.pt", "c.pt", "forged.pt")}) == 3
+    assert ask(file, f"SELECT count(DISTINCT content) FROM models WHERE path IN ('{folder}/a.pt', '{folder}/forged.pt')") == [(2,)]
+    errors = dict(ask(file, "SELECT path, error FROM models WHERE error IS NOT NULL"))
+    assert re.fullmatch(r"record .*/data/0: its bytes do not match their checksum in the archive", errors[f"{folder}/zeroed.pt"])
+    assert "holds no graph" in errors[f"{folder}/state.pt"]
+    assert ask(file, f"SELECT content FROM models WHERE path = '{folder}/text.pt'") == [("file-sha256:" + hashlib.sha256(b"hello").hexdigest(),)]
+    assert f"{count - 3} unchanged" in run(program, "catalog", str(folder), "-o", file, "--verify-content").stderr
+    assert f"{count - 2} read" in run(program, "catalog", str(folder), "-o", file).stderr
+    monkeypatch.setenv("FXTRACE", program.path)
+    import fxtrace
+
+    with pytest.warns(UserWarning, match="1 could not be read"):
+        fxtrace.catalog(folder / "zeroed.pt", verify_content=True)
 
 
 @pytest.mark.volume

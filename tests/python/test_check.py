@@ -13,6 +13,7 @@ import urllib.parse
 import xml.etree.ElementTree as ElementTree
 import zipfile
 
+import archive_edit
 import fxtrace
 import harness
 import hostile
@@ -444,6 +445,75 @@ def test_schema_and_reader_refuse_the_same(program, tmp_path, rule):
     rules.write_text(json.dumps(document))
     assert not validator("check_rules.schema.json").is_valid(document)
     assert str(rules).encode() in run(program, NESTED, "--rules", rules, code=2).stderr
+
+
+# --- bytes and checksums ---
+
+
+def test_content(program, tmp_path, monkeypatch):
+    """Of every record, whatever file it is in, and of archives in records."""
+    monkeypatch.setenv("FXTRACE", program.path)
+    path = tmp_path / "model"
+
+    def found(content: bytes, *options: str) -> list[tuple]:
+        path.write_bytes(content)
+        document = report(program, path, "--verify-content", *options)
+        return [(offence["rule"], offence["undecided"], [place["record"] for place in offence["places"]]) for offence in document["offences"]]
+
+    weight = torch.arange(60_000, 60_100, dtype=torch.int64)
+    state = saved({"weight": weight, "other": torch.zeros(3)})
+    script = edited({"data/9": weight.numpy().tobytes()})
+    exported = edited({"data/weights/weight_9": weight.numpy().tobytes(), "data/constants/model.pt": saved(torch.ones(3))}, str(SAMPLES / "nested_exported.pt2"))
+    nested = edited({"extra/inner.pt": state})
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("model/inner.pt", edited({"more.pt": state}))
+    whole = {"state": state, "script": script, "exported": exported, "nested": nested, "shards": state + state, "zipped": zipped.getvalue()}
+    for name, content in whole.items():
+        assert found(content) == [], name
+    wrong = bytes(len(weight) * 8)
+    kept = lambda content: archive_edit.overwritten(content, weight.numpy().tobytes(), wrong)  # noqa: E731
+    assert [records for _, _, records in found(kept(state))] == [["archive/data/0"]]
+    assert [records[0].split("/", 1)[1] for _, _, records in found(kept(script))] == ["data/9"]
+    assert [records[0].split("/", 1)[1] for _, _, records in found(kept(exported))] == ["data/weights/weight_9"]
+    # The record around it has another checksum, too.
+    inside = found(kept(nested))
+    assert sorted(record.split("/", 1)[1] for _, _, records in inside for record in records) == ["extra/inner.pt", "extra/inner.pt/archive/data/0"]
+    assert [records for _, _, records in found(state + kept(state))] == [["[1]/archive/data/0"]]
+    compressed = bytearray(zipped.getvalue())
+    compressed[len(compressed) // 2] ^= 1
+    assert [records for _, _, records in found(bytes(compressed))] == [["model/inner.pt"]]
+    # With --program it is told once.
+    path.write_bytes(kept(exported))
+    both = report(program, path, "--verify-content", "--program")["offences"]
+    assert [offence["rule"] for offence in both if "checksum" in offence["message"]] == ["verify-content"]
+    assert not fxtrace.check(path, verify_content=True) and fxtrace.check(state, verify_content=True)
+    text = run(program, path, "--verify-content", code=1).stdout.decode()
+    assert "its bytes do not match their checksum in the archive" in text and "data/weights/weight_9" in text
+    rules = tmp_path / "rules.json"
+    rules.write_text(json.dumps({"rules": [{"verify_content": True, "severity": "warning"}]}))
+    assert run(program, path, "--rules", rules, code=0).returncode == 0
+    baseline = tmp_path / "baseline.json"
+    run(program, path, "--verify-content", "--write-baseline", baseline, code=0)
+    run(program, path, "--verify-content", "--baseline", baseline, code=0)
+
+
+def test_content_without_checksums(program, tmp_path):
+    """Nobody can tell, which is an offence, too."""
+    path, collection = tmp_path / "model", tmp_path / "model.json"
+    torch.serialization.set_crc32_options(False)
+    try:
+        torch.save({"weight": torch.ones(30)}, path)
+    finally:
+        torch.serialization.set_crc32_options(True)
+    for content in (path.read_bytes(), saved([1], legacy=True), b"text", b""):
+        path.write_bytes(content)
+        assert all(offence["undecided"] for offence in report(program, path, "--verify-content")["offences"])
+        run(program, path, "--verify-content", code=1)
+        run(program, path, "--verify-content", "--programs-only", "--no-failed", code=1) if content.startswith(b"\x80") else None
+    run(program, NESTED, "--no-failed", code=0)
+    program.stdout("trace", NESTED, "-o", str(collection))
+    assert b"is a collection" in run(program, collection, "--verify-content", code=2).stderr
 
 
 # --- Python ---

@@ -3,13 +3,16 @@
 import copy
 import json
 import os
+import pathlib
 import random
 import resource
 import shutil
 import time
 import zipfile
+import zlib
 from collections.abc import Callable
 
+import archive_edit
 import fxtrace
 import golden
 import harness
@@ -522,6 +525,57 @@ def test_weights(program, tmp_path, ending, monkeypatch):
     program.stdout("trace", one, "-o", collection)
     assert "not compared" in program.stdout("diff", collection, few).decode()
     assert diff(program, collection, few)["weights"]["compared"] <= 1  # the empty one
+
+
+@pytest.mark.parametrize("ending", ["script.pt", "trace.pt", "export.pt2"])
+def test_bytes_of_weights(program, tmp_path, ending, monkeypatch):
+    """Checksums that do not say what is there, or that were forged, make two models the same, unless the bytes are read."""
+    monkeypatch.setenv("FXTRACE", program.path)
+    one = saved(Weighted(1), tmp_path / f"one_{ending}")
+    content = pathlib.Path(one).read_bytes()
+    weight = Weighted(1).first.bias.detach().numpy().tobytes()
+    other = tmp_path / f"other_{ending}"
+    forgery = archive_edit.forged(bytes(20) + weight[:4], zlib.crc32(weight))
+    for new, is_told in ((bytes(len(weight)), True), (forgery, False)):
+        other.write_bytes(archive_edit.overwritten(content, weight, new))
+        text = program.stdout("diff", one, str(other)).decode()
+        assert " the same (by checksums)" in text and "by checksums" in program.stdout("diff", one, str(other), "--markdown").decode()
+        by_checksums = diff(program, one, str(other))
+        assert by_checksums["equal"] and by_checksums["weights"]["by"] == "checksums"
+        done = program.run("diff", one, str(other), "--verify-content", "--only", "weights", "--exit-code")
+        assert done.returncode == 1 and b"first" in done.stdout and b"bias: other content" in done.stdout
+        assert (b"its bytes do not match their checksum in the archive" in done.stderr) == is_told
+        found = diff(program, one, str(other), "--only", "weights", "--verify-content")
+        assert [subject for _, _, subject, _ in told(found)] == ["first.bias"] and found["weights"]["by"] == "bytes"
+        assert fxtrace.diff(one, other, only="weights", verify_content=True)
+    text = program.stdout("diff", one, one, "--verify-content").decode()
+    assert " the same" in text and "checksum" not in text
+    # Archives without checksums, and compressed ones, can be compared too.
+    for name, compression in (("deflated.pt", zipfile.ZIP_DEFLATED), ("deflated.pt2", zipfile.ZIP_DEFLATED)):
+        if ending.split(".")[1] != name.split(".")[1]:
+            continue
+        with zipfile.ZipFile(one) as source, zipfile.ZipFile(tmp_path / name, "w", compression) as target:
+            for item in source.infolist():
+                target.writestr(item.filename, source.read(item))
+        assert not weights_of(program, one, str(tmp_path / name))[0]
+        assert diff(program, one, str(tmp_path / name), "--verify-content")["weights"]["differ"] == 0
+
+
+@pytest.mark.volume
+def test_bytes_of_large_weights(program, tmp_path):
+    """A piece at a time, in little memory, and not longer than it may take."""
+    paths = []
+    for number in range(2):
+        model = torch.jit.script(torch.nn.Linear(8192, 8192, bias=False))
+        torch.nn.init.constant_(model.weight, number)
+        paths.append(str(tmp_path / f"{number}.pt"))
+        torch.jit.save(model, paths[-1])
+    limits = ["--verify-content", "--max-memory", "40"]
+    assert diff(program, *paths, *limits)["weights"]["differ"] == 1
+    done = program.run("check", "--verify-content", paths[0], "--max-memory", "40")
+    assert done.returncode == 0, done.stderr
+    done = program.run("diff", *paths, "--verify-content", "--max-time", "1")
+    assert done.returncode == 3 and b"more than 1 s of processor time" in done.stderr
 
 
 def test_weights_of_both_kinds_and_of_other_types(program, tmp_path):

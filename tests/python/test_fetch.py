@@ -8,6 +8,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 
@@ -17,7 +18,7 @@ import harness
 import numpy
 import pytest
 import torch
-from fxtrace import _skeleton
+from fxtrace import _remote, _skeleton
 from range_server import Served, serve
 
 MARK = b"fxtrace: not fetched"
@@ -202,6 +203,8 @@ def test_what_needs_weights_refuses_holes(program, files, tmp_path):
             shape = ["--input", "x=float32[2,200]"] if name == "scripted.pt" else []
             commands = [["convert", *shape, "-o", str(tmp_path / "out.pt2")], ["verify", *shape], ["check", "--security"]]
             commands += [["check", "--program"]] if name != "scripted.pt" else []
+            commands += [["check", "--verify-content"], ["diff", "--verify-content", str(path)]]
+            commands += [["catalog", "--verify-content", "--strict", "-o", str(tmp_path / "c.sqlite")]]
             for command in commands:
                 done = subprocess.run([program.path, *command, path], capture_output=True, text=True)
                 assert done.returncode in (1, 3), (command, done)
@@ -242,12 +245,93 @@ def test_what_stands_beside_a_skeleton(files, tmp_path):
         served.tag = '"2"'
         assert fxtrace.fetch(f"{url}/m.pt2", path).tag == '"2"' and os.stat(path).st_ino != before
         fxtrace.fetch(f"{url}/m.pt2", path, whole=True)
-        assert sorted(os.listdir(tmp_path)) == ["m.pt2"]
+        assert sorted(os.listdir(tmp_path)) == ["m.pt2", "m.pt2.skeleton.json"]
+        assert contents(path) == files["exported.pt2"] and fxtrace.fetch(f"{url}/m.pt2", path).requests == 1  # it is kept
+        assert contents(path) == files["exported.pt2"]
         temporary = fxtrace.fetch(f"{url}/m.pt2")
         folder = os.path.dirname(temporary.path)
         assert os.path.exists(folder)
         del temporary
         assert not os.path.exists(folder)
+
+
+def test_values_that_a_graph_has(program, tmp_path):
+    """Small constants are no weights: the trace has their values."""
+    torch.manual_seed(0)
+    layers = [layer for _ in range(3) for layer in (torch.nn.Conv2d(64, 64, 3), torch.nn.BatchNorm2d(64), torch.nn.ReLU())]
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 64, 7), *layers, torch.nn.Flatten(), torch.nn.LazyLinear(10)).eval()
+    x = torch.randn(1, 3, 32, 32)
+    model(x)
+    content = archive_edit.save(torch.jit.freeze(torch.jit.trace(model, x)))
+    (tmp_path / "f.pt").write_bytes(content)
+    expected = subprocess.run([program.path, "trace", tmp_path / "f.pt"], capture_output=True, check=True).stdout
+    with serve({"/f.pt": Served(content)}) as url, fxtrace.fetch(f"{url}/f.pt") as skeleton:
+        assert skeleton.bytes_read < len(content) / 2 and len(skeleton.holes) >= 3
+        found = subprocess.run([program.path, "trace", skeleton.path], capture_output=True, check=True).stdout
+        assert found.replace(os.fsencode(skeleton.path), b"P") == expected.replace(os.fsencode(tmp_path / "f.pt"), b"P")
+
+
+class Anchors(torch.nn.Module):
+    anchors: list[torch.Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(200, 200) for _ in range(4))
+        self.anchors = [torch.tensor([2, 3]), torch.tensor([1.5])]
+        self.times = torch.tensor(2)
+
+    def forward(self, x):
+        for _ in range(int(self.times) + int(self.anchors[0][1])):
+            for layer in self.layers:
+                x = layer(x)
+        return x
+
+
+def test_tensors_that_decide(program, tmp_path):
+    """Plain attributes of a script are no weights either."""
+    content = archive_edit.save(torch.jit.script(Anchors().eval()))
+    (tmp_path / "a.pt").write_bytes(content)
+    expected = subprocess.run([program.path, "trace", "--no-default-leaves", tmp_path / "a.pt"], capture_output=True, check=True).stdout
+    with serve({"/a.pt": Served(content)}) as url, fxtrace.fetch(f"{url}/a.pt") as skeleton:
+        assert len(skeleton.holes) == 8 and sum(end - start for start, end in skeleton.holes) > 4 * 160_000
+        found = subprocess.run([program.path, "trace", "--no-default-leaves", skeleton.path], capture_output=True, check=True).stdout
+        assert found.replace(os.fsencode(skeleton.path), b"P") == expected.replace(os.fsencode(tmp_path / "a.pt"), b"P")
+
+
+# What is written
+
+
+def test_no_other_file_is_replaced(files, tmp_path):
+    path = tmp_path / "m.pt2"
+    path.write_bytes(files["exported.pt2"])
+    with serve({"/m.pt2": Served(files["exported.pt2"])}) as url:
+        for source in (f"{url}/m.pt2", path.as_uri()):
+            with pytest.raises(fxtrace.InputError, match="has not written"):
+                fxtrace.fetch(source, path)
+        assert contents(path) == files["exported.pt2"] and os.listdir(tmp_path) == ["m.pt2"]
+        with pytest.raises(fxtrace.InputError, match="is a directory"):
+            fxtrace.fetch(f"{url}/m.pt2", tmp_path)
+        with pytest.raises(fxtrace.InputError, match="No such file or directory"):
+            fxtrace.fetch(f"{url}/m.pt2", tmp_path / "none" / "m.pt2")
+        # At the same time.
+        target, found = tmp_path / "both.pt2", []
+        threads = [threading.Thread(target=lambda: found.append(fxtrace.fetch(f"{url}/m.pt2", target))) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == 3 and len(contents(target)) == len(files["exported.pt2"])
+        assert sorted(os.listdir(tmp_path)) == ["both.pt2", "both.pt2.skeleton.json", "m.pt2"]
+        assert len(fxtrace.trace(target).root) > 5
+
+
+def test_whole_files_of_servers_without_ranges(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    cut = lambda number, handler: number == 1 and cut_off(number, handler)  # noqa: E731
+    with serve({"/m.pt2": Served(files["exported.pt2"], ranges=False), "/cut.pt2": Served(files["exported.pt2"], misbehave=cut)}) as url:
+        for name in ("m.pt2", "cut.pt2"):
+            fxtrace.fetch(f"{url}/{name}", tmp_path / name, whole=True)
+            assert contents(tmp_path / name) == files["exported.pt2"]
 
 
 # Servers
@@ -303,7 +387,7 @@ def hidden_by(number, handler):
     [
         (dict(ranges=False), "does not give parts of files"),
         (dict(misbehave=cut_off), "gave 1000 of 131072 bytes|payload is not completed|not enough data"),
-        (dict(misbehave=other_part), "gave bytes 0 to 999 where"),
+        (dict(misbehave=other_part), "gave bytes 0 to 999 of 5000000 where"),
         (dict(misbehave=endless), "more bytes than it said"),
         (dict(misbehave=hidden_by), "does not give parts|the whole file where a part"),
         (dict(misbehave=answer(503)), "503"),
@@ -338,7 +422,36 @@ def test_what_helps_is_tried_again(files):
         assert outside(contents(skeleton), skeleton.holes) == outside(files["scripted.pt"], skeleton.holes)
 
 
-def test_credentials_stand_in_no_output(files):
+@pytest.mark.parametrize(
+    "given, public",
+    [
+        ("HTTP://h/x?token=S#S", "HTTP://h/x"),
+        ("https://user:p@S@h/x@y", "https://h/x@y"),
+        ("s3://KEY:S@bucket/a b.pt", "s3://bucket/a b.pt"),
+        ("az://c/f?sig=S", "az://c/f"),
+        ("abfs://container@account/f", "abfs://container@account/f"),
+        ("filecache::HTTP://h/x?S", "filecache::HTTP://h/x"),
+        ('memory://a/x"y\n\tä%20.pt', "memory://a/x%22y%0A%09ä%20.pt"),
+    ],
+)
+def test_names_of_urls(given, public):
+    assert _remote.is_url(given) and _remote.public_url(given) == public
+
+
+def test_errors_have_no_other_errors_with_credentials(files):
+    served = Served(b"", misbehave=answer(302, Location=f"/m.pt?token={SECRET}"))
+    elsewhere = Served(b"", misbehave=answer(302, Location=f"ftp://h/{SECRET}"))
+    with serve({"/m.pt": served, "/e.pt": elsewhere}) as url:
+        for name, options in (("m.pt", {}), ("e.pt", {}), (f"m.pt?token={SECRET}", {"timeout": SECRET})):
+            with pytest.raises((fxtrace.InputError, fxtrace.UsageError)) as raised:
+                fxtrace.fetch(f"{url}/{name}", storage_options=options)
+            error = raised.value
+            while error is not None:
+                assert SECRET not in str(error) + repr(error), name
+                error = error.__context__ or error.__cause__
+
+
+def test_credentials_stand_in_no_output(files, tmp_path):
     import aiohttp
 
     wanted = aiohttp.BasicAuth("reader", SECRET).encode()
@@ -348,9 +461,12 @@ def test_credentials_stand_in_no_output(files):
         with pytest.raises(fxtrace.InputError, match="401") as raised:
             fxtrace.fetch(f"{url}/m.pt2")
         assert "storage_options" in raised.value.hints[0]
+        fxtrace.fetch(f"{url}/m.pt2", tmp_path / "m.pt2", {"headers": {"Authorization": wanted}})
+        said = b"".join(contents(tmp_path / name) for name in os.listdir(tmp_path))
+        assert SECRET.encode() not in said and wanted.encode() not in said
         for options in ({"headers": {"Authorization": wanted}}, {"client_kwargs": {"headers": {"Authorization": wanted}}}):
             with fxtrace.fetch(f"{url}/m.pt2", storage_options=options) as skeleton:
-                said = repr(skeleton).encode() + contents(skeleton) + contents(skeleton.path + ".skeleton.json")
+                said = repr(skeleton).encode() + contents(skeleton)
                 assert SECRET.encode() not in said and wanted.encode() not in said
         with pytest.raises(fxtrace.InputError) as raised:
             fxtrace.fetch(url.replace("127.0.0.1", f"reader:{SECRET}@127.0.0.1") + "/none.pt2")
@@ -430,14 +546,34 @@ def test_catalogs_of_stores(files, program, tmp_path):
         assert rows[f"{url}/exported.pt2"][3] != local["exported.pt2"][2]
         error = "SELECT error FROM models WHERE path = ?"
         assert "no such file" in fxtrace.catalog(urls, made).execute(error, (f"{url}/none.pt",)).fetchone()[0]
-        with pytest.raises(fxtrace.InputError, match="none.pt: no such file"):
+        with pytest.raises(fxtrace.InputError, match="^[^ ]*none.pt: no such file$"):
             fxtrace.catalog(f"{url}/none.pt", strict=True)
+        with pytest.raises(fxtrace.InputError, match="several URLs have this name"):
+            fxtrace.catalog([f"{url}/scripted.pt?a", f"{url}/scripted.pt?b"], made)
         environment = {**os.environ, "PYTHONPATH": harness.PACKAGE}
         command = [sys.executable, "-m", "fxtrace", "catalog", *urls, "-o", "cli.sqlite", "--export", "tables"]
         subprocess.run(command, check=True, env=environment, cwd=tmp_path, capture_output=True)
         assert (tmp_path / "tables" / "table=models").is_dir()
         query = [program.path, "query", tmp_path / "cli.sqlite", "SELECT count(*) AS n FROM models WHERE error IS NULL", "--csv"]
         assert subprocess.run(query, capture_output=True, text=True).stdout.split() == ["n", "3"]
+
+
+def test_names_in_stores_name_no_other_files(files, tmp_path, monkeypatch):
+    import fsspec
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret.pt").write_bytes(files["scripted.pt"])
+    (tmp_path / "empty").mkdir()
+    store = fsspec.filesystem("memory")
+    small = contents(os.path.join(harness.SAMPLES, "nested_exported.pt2"))
+    names = ["c\nsecret.pt", "a\tb.pt", "\U0001f600" * 60 + ".pt", "x y.pt", "x%20y.pt", "-o.pt", "../up.pt"]
+    for name in names:
+        store.pipe(f"/names/{name}", small)
+    rows = fxtrace.catalog("memory://names").execute("SELECT path, error, type FROM models").fetchall()
+    assert len(rows) == len(store.find("/names")) and {row[1:] for row in rows} == {(None, "nets.nested.Net")}
+    assert fxtrace.catalog((tmp_path / "empty").as_uri()).execute("SELECT count(*) FROM models").fetchone() == (0,)
+    both = fxtrace.catalog([(tmp_path / "empty").as_uri(), "secret.pt"])
+    assert both.execute("SELECT path FROM models").fetchall() == [("secret.pt",)]
 
 
 ROWS = "SELECT path, content, type, nodes, parameters, macs FROM models"

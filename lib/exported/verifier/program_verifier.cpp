@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "archive/content_check.h"
 #include "archive/state_dict.h"
 #include "archive/zip_archive.h"
 #include "exported/format/inert_texts.h"
@@ -183,9 +184,10 @@ class ArchiveVerifier {
   }
 
   void contents() {
-    for (const ZipArchive::Entry& entry : zip_.entries()) {
-      if (!zip_.is_intact(entry)) add(entry.name, "", "its bytes do not match their checksum in the archive");
-    }
+    for_each_record(zip_,
+                    [&](const ZipArchive& archive, const ZipArchive::Entry& entry, const std::string& name) {
+                      if (!archive.is_intact(entry)) add(name, "", kWrongBytes);
+                    });
   }
 
   const ExportedArchive& archive_;

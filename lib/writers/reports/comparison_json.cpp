@@ -34,6 +34,7 @@ class Writer {
         json_.field("not_compared", comparison.weights.not_compared);
         json_.field("bytes_before", comparison.weights.bytes_before);
         json_.field("bytes_after", comparison.weights.bytes_after);
+        json_.field("by", comparison.weights.by_bytes ? "bytes" : "checksums");
       });
       json_.key("modules").list_lines(comparison.modules,
                                       [&](const ModuleDifferences& item) { module(item); });

@@ -291,8 +291,9 @@ std::string weights(const WeightCounts& counts) {
                     (counts.differ == 1 ? " differs: " : " differ: ") +
                     numbers(counts.bytes_before, counts.bytes_after, bytes_text));
   } else if (counts.compared > 0) {
-    parts.push_back(counts.compared == 1 ? "the same"
-                                         : "all " + with_separators(counts.compared) + " the same");
+    parts.push_back(
+        (counts.compared == 1 ? "the same" : "all " + with_separators(counts.compared) + " the same") +
+        (counts.by_bytes ? "" : " (by checksums)"));
   }
   if (counts.not_compared > 0)
     parts.push_back((parts.empty() ? "" : with_separators(counts.not_compared) + " ") +
