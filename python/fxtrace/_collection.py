@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal
 
 from ._data import CollectionData, GraphData, Json, Malformed, parse
 from ._errors import InputError
+from ._remote import is_url, public_url
 
 if TYPE_CHECKING:
     import networkx
@@ -183,7 +184,7 @@ class Collection(CollectionData[Graph]):
 def load(source: str | os.PathLike[str] | IO[str] | IO[bytes] | Json) -> Collection:
     """Load a collection that was saved.
 
-    - source: a file's path, an open file, or a parsed document.
+    - source: a file's path or URL, an open file, or a parsed document.
 
     Returns a Collection. Its graph_module() needs the model, because the document has no weights.
 
@@ -193,8 +194,14 @@ def load(source: str | os.PathLike[str] | IO[str] | IO[bytes] | Json) -> Collect
     try:
         if isinstance(source, dict):
             return Collection.from_json(source)
-        if isinstance(source, (str, os.PathLike)):
+        if is_url(source):
+            from ._fetch import fetch
+
+            name = public_url(str(source))
+            source = fetch(str(source), whole=True)
+        elif isinstance(source, (str, os.PathLike)):
             name = os.fspath(source)
+        if isinstance(source, (str, os.PathLike)):
             with open(source, "rb") as file:
                 content: str | bytes = file.read()
         else:
