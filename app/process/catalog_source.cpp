@@ -48,7 +48,7 @@ class Parts {
   template <class T>
   T number() {
     T value{};
-    std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
+    take(sizeof(T)).copy(reinterpret_cast<char*>(&value), sizeof(T));  // NOLINT: bytes of a number
     return value;
   }
   std::string text() { return std::string(take(number<std::uint64_t>())); }
