@@ -18,17 +18,17 @@ constexpr std::array<std::uint32_t, 64> kRounds = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-std::uint32_t big_endian(const char* bytes) {
+std::uint32_t big_endian(std::string_view bytes) {
   std::uint32_t number = 0;
-  for (int i = 0; i < 4; ++i) number = number << 8 | static_cast<unsigned char>(bytes[i]);
+  for (std::size_t i = 0; i < 4; ++i) number = number << 8 | static_cast<unsigned char>(bytes[i]);
   return number;
 }
 
 }  // namespace
 
-void Sha256::add_block(const char* block) {
+void Sha256::add_block(std::string_view block) {
   std::array<std::uint32_t, 64> w;
-  for (std::size_t i = 0; i < 16; ++i) w[i] = big_endian(block + 4 * i);
+  for (std::size_t i = 0; i < 16; ++i) w[i] = big_endian(block.substr(4 * i));
   for (std::size_t i = 16; i < w.size(); ++i) {
     const std::uint32_t a = w[i - 15], b = w[i - 2];
     w[i] = w[i - 16] + (std::rotr(a, 7) ^ std::rotr(a, 18) ^ a >> 3) + w[i - 7] +
@@ -54,9 +54,9 @@ void Sha256::add(std::string_view bytes) {
     std::copy_n(bytes.begin(), count, rest_.begin() + held);
     bytes.remove_prefix(count);
     if (held + count < kBlock) return;
-    add_block(rest_.data());
+    add_block({rest_.data(), rest_.size()});
   }
-  for (; bytes.size() >= kBlock; bytes.remove_prefix(kBlock)) add_block(bytes.data());
+  for (; bytes.size() >= kBlock; bytes.remove_prefix(kBlock)) add_block(bytes.substr(0, kBlock));
   std::ranges::copy(bytes, rest_.begin());
 }
 
