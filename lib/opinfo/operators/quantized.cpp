@@ -50,14 +50,6 @@ Results quantized_binary(const RuleArguments& args) {
   return make(broadcast(a.sizes, args.tensor("qb").sizes, args.dimensions), a.dtype);
 }
 
-Results quantized_matmul(const RuleArguments& args) {
-  const TensorInfo &a = args.tensor("qa"), &b = args.tensor("qb");
-  if (a.dim() < 2 || a.dim() != b.dim()) throw CannotTell{};
-  Sizes sizes = a.sizes;
-  sizes.back() = b.sizes.back();
-  return make(std::move(sizes), a.dtype);
-}
-
 Results quantized_cat(const RuleArguments& args) {
   const std::vector<TensorInfo> tensors = args.tensors("qx");
   if (tensors.empty()) throw CannotTell{};
@@ -200,10 +192,6 @@ SymInt packed_conv_transpose(const RuleArguments& args, const Results&) {
   return product(first_operand(args).sizes) * weights_of_channel(packed(args));
 }
 
-SymInt quantized_matmul(const RuleArguments& args, const Results& results) {
-  return product_macs(args, results, "qa", "qb");
-}
-
 // The result is unknown for weights whose packed form has no known sizes.
 SymInt packed_linear(const RuleArguments& args, const Results& results) {
   if (!results.empty() && results[0].tensor() != nullptr) return linear_macs(args, results);
@@ -330,7 +318,7 @@ constexpr OperatorRow kQuantizedRows[] = {
     {"quantized::embedding_bag_4bit quantized::embedding_bag_byte",
      {.traits = kNoMacs, .shape = quantized_embedding_bag}},
     {"quantized::embedding_bag_prepack", {.traits = kNoMacs, .shape = embedding_prepack}},
-    {"quantized::matmul", {.shape = quantized_matmul, .macs = quantized_matmul}},
+    {"quantized::matmul", {.signature = "...mk * ...kn -> ...mn:first"}},
 };
 
 }  // namespace
