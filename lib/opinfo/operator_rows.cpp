@@ -19,6 +19,7 @@ OperatorFacts with_rules(OperatorFacts facts) {
   const SignatureForm& form = facts.forms->front();
   if (facts.macs == nullptr && !form.summed.empty()) facts.macs = macs_by_signature;
   if (!form.factors.empty() && form.summed.empty()) facts.traits |= traits::kNoMacs;
+  if (!form.operands.empty()) facts.traits |= traits::kRankByRanks;
   return facts;
 }
 
@@ -28,7 +29,7 @@ OperatorFacts completed(OperatorFacts facts, std::string_view name, const Index&
   if (found == index.end()) return facts;
   const OperatorFacts& other = *found->second;
   using namespace traits;  // NOLINT(google-build-using-namespace)
-  constexpr Traits kOfResults = kNoMacs | kKeepsRank | kKeepsDtype | kLikeFirst | kGivesBool |
+  constexpr Traits kOfResults = kNoMacs | kKeepsRank | kRankByRanks | kKeepsDtype | kLikeFirst | kGivesBool |
                                 kMakesContiguous | kKeepsContiguous | kForFloats | kNotForIntegers |
                                 kNotForHalf;
   facts.traits |= other.traits & kOfResults;

@@ -63,7 +63,8 @@ constexpr OperatorRow kDistancesRows[] = {
     {"_euclidean_dist", {.signature = kDistances, .macs = euclidean, .batch = {.rule = &BatchRules::equal}}},
     {"_pdist_forward pdist", {.traits = kNoMacs, .shape = pdist}},
     {"cdist", {.signature = kDistances, .macs = distances, .batch = {.rule = &BatchRules::equal}}},
-    {"cosine_similarity", {.traits = kNoMacs, .shape = cosine_similarity, .batch = kBroadcast}},
+    {"cosine_similarity",
+     {.traits = kNoMacs | kRankByRanks, .shape = cosine_similarity, .batch = kBroadcast}},
     {"pairwise_distance", {.traits = kNoMacs, .shape = pairwise_distance, .batch = kBroadcast}},
 };
 

@@ -289,7 +289,7 @@ constexpr OperatorRow kElementwiseRows[] = {
     {"addcdiv", {.shape = addcdiv}},
     {"addcmul", {.shape = addcmul}},
     {"alias",
-     {.traits = kKeepsContiguous,
+     {.traits = kKeepsContiguous | kRankByRanks,
       .shape = same_as_first,
       .value = values::same_elements,
       .batch = kLeading,
