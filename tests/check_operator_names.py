@@ -42,7 +42,7 @@ REASONS = {
     "lib/interpreter/evaluate/evaluator.cpp": "operators that change a list of tensors, and not the tensors",
     "lib/writers/graphs/fx_class.cpp": "an operator that torch.ops cannot call",
     "lib/interpreter/code/input_guesses.cpp": "what code asks of an input, which tells its size",
-    "lib/interpreter/record/input_guards.cpp": "comparisons and sizes, of which guards are made, and operators that give a rank by ranks",
+    "lib/interpreter/record/input_guards.cpp": "comparisons and sizes, of which guards are made",
     "lib/interpreter/propagate/shape_propagation.cpp": "lists, dicts and sizes, whose answers the tracer knows",
     "lib/interpreter/code/number_meanings.cpp": "the question that gives the number of a layout",
     "lib/interpreter/evaluate/operator_calls.cpp": "lists and dicts that the interpreter changes itself",

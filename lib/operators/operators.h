@@ -38,6 +38,7 @@ inline constexpr Traits kPlain = Traits{1} << 11;
 inline constexpr Traits kMovesElements =
     Traits{1} << 12;  // only moves elements of lists and dicts: kPlain for elements of any kind
 inline constexpr Traits kMakesTensor = Traits{1} << 13;  // makes a tensor from numbers alone
+inline constexpr Traits kRankByRanks = Traits{1} << 14;  // ranks of arguments decide that of the result
 inline constexpr Traits kCompares = Traits{1} << 15;     // compares or searches values of one meaning
 inline constexpr Traits kDivides = Traits{1} << 16;      // integers: undefined for 0, and for INT64_MIN by -1
 inline constexpr Traits kRepeats = Traits{1} << 17;  // the result is as large as a number among the arguments

@@ -41,6 +41,8 @@ OperatorEntry make_entry(const Operator& op) {
   entry.value = own.value != nullptr ? own.value : all.value;
   entry.batch = own.batch.empty() ? all.batch : own.batch;
   if (entry.batch.empty() && (entry.traits & traits::kPointwise) != 0) entry.batch = kBroadcast;
+  if (entry.batch.empty() && all.forms != nullptr)
+    entry.batch = batching_by_signature(*all.forms, entry.schema);
   entry.sizes = own.sizes.empty() ? all.sizes : own.sizes;
   entry.identity = own.identity.empty() ? all.identity : own.identity;
   entry.inverse = own.inverse.empty() ? all.inverse : own.inverse;

@@ -12,7 +12,9 @@
 //    row.  A row that names one overload changes neither.
 // 4. `value`, `batch`, `sizes`, `identity` and `inverse` are each of the row that names the overload; if
 //    it lacks the field, of the row that names all overloads, unless the overload writes to `out`.
-// 5. `batch` is kBroadcast for a pointwise operator for which no row has a batching rule.
+// 5. Where no row has a batching rule, `batch` is kBroadcast for a pointwise operator, and that of its
+// signature
+//    (rules/signature.h) for another that does not write to `out`.
 // 6. Rows are looked up by the exact name, so the entry of add_ has no fact of the row "add".  Code that
 //    needs them asks for the name without "_" (infer_shapes(), check_call()) or for the entry of the
 //    functional twin (BatchCall in passes/remove_batch_dims).

@@ -15,6 +15,7 @@
 #include "opinfo/identities.h"
 #include "opinfo/rules/cost_rules.h"
 #include "opinfo/rules/shape_rules.h"
+#include "opinfo/rules/signature.h"
 #include "opinfo/traits.h"
 #include "opinfo/values/value_rules.h"
 #include "support/text/words.h"
@@ -54,8 +55,9 @@ struct OperatorFacts {
   std::string_view like = {};
   // What the rules of `like` call the arguments, if the schema has other names: "dim=dims self=inp".
   std::string_view renamed = {};
-  ShapeRule shape = nullptr;      // sizes and dtypes of the results
-  ShapeRule of_sparse = nullptr;  // the same for calls with a sparse tensor
+  std::string_view signature = {};  // tells `shape`, `macs` and `batch` (rules/signature.h)
+  ShapeRule shape = nullptr;        // sizes and dtypes of the results
+  ShapeRule of_sparse = nullptr;    // the same for calls with a sparse tensor
   Check check = nullptr;
   std::array<std::string_view, 2> same_dtype = {};  // arguments that must have the same dtype
   CostRule macs = nullptr;                          // see find_cost_rule() for operators without one
@@ -74,6 +76,8 @@ struct OperatorFacts {
   // ---- The Python function with the same meaning, if its name differs (python_spelling.h) ----
   std::string_view on_values = {};  // when no argument is a tensor
   std::string_view python = {};     // for all arguments
+  // ---- Set by facts_of() ----
+  const Signature* forms = nullptr;  // `signature`, parsed
 };
 
 // A row.  `names` are separated by spaces: "conv2d" means all overloads of aten::conv2d, "to.dtype" one

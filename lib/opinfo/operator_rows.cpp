@@ -11,16 +11,30 @@ namespace {
 
 using Index = std::unordered_map<std::string_view, const OperatorFacts*>;
 
+// Returns the facts with the rules that the signature tells, where the row has none.
+OperatorFacts with_rules(OperatorFacts facts) {
+  static std::deque<Signature> parsed;
+  facts.forms = &parsed.emplace_back(parse_signature(facts.signature));
+  if (facts.shape == nullptr) facts.shape = shape_by_signature;
+  const SignatureForm& form = facts.forms->front();
+  if (facts.macs == nullptr && !form.summed.empty()) facts.macs = macs_by_signature;
+  if (!form.factors.empty() && form.summed.empty()) facts.traits |= traits::kNoMacs;
+  if (!form.operands.empty()) facts.traits |= traits::kRankByRanks;
+  return facts;
+}
+
 // Returns the facts of a row with `like`, completed by those of the other operator.
 OperatorFacts completed(OperatorFacts facts, std::string_view name, const Index& index) {
   const auto found = index.find(facts.like == "=" ? name.substr(name.find("::") + 2) : facts.like);
   if (found == index.end()) return facts;
   const OperatorFacts& other = *found->second;
   using namespace traits;  // NOLINT(google-build-using-namespace)
-  constexpr Traits kOfResults = kNoMacs | kKeepsRank | kKeepsDtype | kLikeFirst | kGivesBool |
+  constexpr Traits kOfResults = kNoMacs | kKeepsRank | kRankByRanks | kKeepsDtype | kLikeFirst | kGivesBool |
                                 kMakesContiguous | kKeepsContiguous | kForFloats | kNotForIntegers |
                                 kNotForHalf;
   facts.traits |= other.traits & kOfResults;
+  facts.signature = other.signature;
+  facts.forms = other.forms;
   if (facts.shape == nullptr) facts.shape = other.shape;
   if (facts.macs == nullptr) facts.macs = other.macs;
   return facts;
@@ -31,8 +45,11 @@ Index make_index() {
   Index index;
   constexpr std::size_t kAbout = 2048;
   index.reserve(kAbout);
-  for_each_row([&](std::string_view name, const OperatorFacts& facts) { index.emplace(name, &facts); });
   static std::deque<OperatorFacts> all_completed;
+  for_each_row([&](std::string_view name, const OperatorFacts& facts) {
+    const bool is_whole = facts.signature.empty();
+    index.emplace(name, is_whole ? &facts : &all_completed.emplace_back(with_rules(facts)));
+  });
   for_each_row([&](std::string_view name, const OperatorFacts& facts) {
     if (!facts.like.empty()) index[name] = &all_completed.emplace_back(completed(facts, name, index));
   });

@@ -11,7 +11,6 @@
 #include "opinfo/infer.h"
 #include "opinfo/operator_row.h"
 #include "opinfo/traits.h"
-#include "support/text/words.h"
 #include "symbolic/python_operators.h"
 
 namespace fxtrace::interpreter {
@@ -78,18 +77,10 @@ bool stops_gradients(const Node& node) {
 
 bool changes_shape(const Node& node) { return has_trait(operator_of(node), traits::kChangesShape); }
 
-// Returns whether the rank of the operator's result follows from the ranks of its arguments.  The names are
-// those of operators without a trait that says so.
-bool gives_rank_by_ranks(const Operator& op) {
-  static const auto names = words_of(
-      "addmm alias baddbmm bmm cat chunk contiguous conv1d conv2d conv3d convolution cosine_similarity cumsum detach "
-      "diagonal dropout einsum embedding expand flatten flip gather group_norm index_select layer_norm linear "
-      "log_softmax masked_fill matmul mm movedim narrow permute repeat reshape roll scaled_dot_product_attention "
-      "select slice softmax split split_with_sizes stack swapaxes swapdims t transpose unflatten unsqueeze view "
-      "where");
-  const Traits traits = traits_of(&op);
-  return (traits & (traits::kKeepsRank | traits::kPointwise | traits::kReduction)) != 0 ||
-         names.contains(op.base_name().substr(op.base_name().find("::") + 2));
+// Returns whether the rank of the operator's result follows from the ranks of its arguments.
+bool gives_rank_by_ranks(const Operator* op) {
+  using namespace traits;  // NOLINT(google-build-using-namespace)
+  return (traits_of(op) & (kRankByRanks | kKeepsRank | kPointwise | kReduction)) != 0;
 }
 
 // Returns the facets of the node's arguments that decide a facet of its results.
@@ -97,8 +88,7 @@ std::vector<Facet> facets_before(const Graph& graph, const Node& node, Facet fac
   if (facet == Facet::kSizes || facet == Facet::kGradient) return {facet};
   const Operator* op = operator_of(node);
   if (facet == Facet::kRank) {
-    const bool is_handed_on =
-        node.target == "operator.getitem" || (op != nullptr && gives_rank_by_ranks(*op));
+    const bool is_handed_on = node.target == "operator.getitem" || gives_rank_by_ranks(op);
     return {is_handed_on ? facet : Facet::kSizes};
   }
   // Type promotion: among several dtypes (or devices), those of tensors without dimensions give way.

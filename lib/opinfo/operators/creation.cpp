@@ -10,32 +10,8 @@ namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
 
-// zeros(size), rand(size)
-Results of_size(const RuleArguments& args) {
-  return make(args.sizes("size"), dtype_or(args, "dtype", kDefaultFloat));
-}
-
 Results full(const RuleArguments& args) {
   return make(args.sizes("size"), dtype_or(args, "dtype", number_dtype(args, "fill_value")));
-}
-
-Results of_size_integers(const RuleArguments& args) {
-  return make(args.sizes("size"), dtype_or(args, "dtype", ScalarType::kInt64));
-}
-
-// zeros_like(x)
-Results like(const RuleArguments& args) {
-  const TensorInfo& self = args.tensor(first_argument(args));
-  return make(self.sizes, dtype_or(args, "dtype", self.dtype));
-}
-
-// x.new_zeros(size)
-Results of_size_like(const RuleArguments& args) {
-  return make(args.sizes("size"), dtype_or(args, "dtype", args.tensor("self").dtype));
-}
-
-Results randperm(const RuleArguments& args) {
-  return make({args.size("n")}, dtype_or(args, "dtype", ScalarType::kInt64));
 }
 
 SymInt arange_count(const RuleArguments& args, bool integers, Dtype dtype) {
@@ -102,10 +78,6 @@ Results eye(const RuleArguments& args) {
   return make({rows, args.is_given("m") ? args.size("m") : rows}, dtype_or(args, "dtype", kDefaultFloat));
 }
 
-Results window(const RuleArguments& args) {
-  return make({args.size("window_length")}, dtype_or(args, "dtype", kDefaultFloat));
-}
-
 // ---- Tensors from nested lists of numbers ----
 
 // Appends the lengths of `lists` levels of nesting.  Inner lists are assumed to be as long as the first.
@@ -131,13 +103,10 @@ Dtype leaf_dtype(const AbstractValue& value, ValueType::Kind kind) {
 // torch.tensor(data), torch.as_tensor(data)
 Results tensor(const RuleArguments& args) {
   const std::string_view name = first_argument(args);
-  if (args.is_tensor(name)) return like(args);
+  if (args.is_tensor(name))
+    return make(args.tensor(name).sizes, dtype_or(args, "dtype", args.tensor(name).dtype));
   Sizes sizes = lengths_of(args, name);
   return make(std::move(sizes), dtype_or(args, "dtype", leaf_dtype(args.value(name), args.type(name).kind)));
-}
-
-Results scalar_tensor(const RuleArguments& args) {
-  return make(Sizes(), dtype_or(args, "dtype", kDefaultFloat));
 }
 
 // prim::NumToTensor
@@ -155,7 +124,7 @@ Results shape_as_tensor(const RuleArguments& args) {
 
 // normal(mean, std), where either may be a tensor, and normal(mean, std, size).
 Results normal(const RuleArguments& args) {
-  if (args.is_given("size")) return of_size(args);
+  if (args.is_given("size")) return make(args.sizes("size"), dtype_or(args, "dtype", kDefaultFloat));
   return make(broadcast_all(args), args.tensor(args.is_tensor("mean") ? "mean" : "std").dtype);
 }
 
@@ -211,13 +180,10 @@ Results combinations(const RuleArguments& args) {
   return make({picked > count ? SymInt(0) : ways, picked}, self.dtype);
 }
 
-Results from_file(const RuleArguments& args) {
-  return make({args.size("size")}, dtype_or(args, "dtype", kDefaultFloat));
-}
-
 Results multinomial(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   require_rank(self, {1, 2}, "self");
+  require_dtype(self.dtype, is_floating, "self", "a floating dtype");
   Sizes sizes = self.sizes;
   sizes.back() = args.size("num_samples");
   return make(std::move(sizes), ScalarType::kInt64);
@@ -226,8 +192,6 @@ Results multinomial(const RuleArguments& args) {
 Results from_template(const RuleArguments& args) {
   return make(args.tensor("the_template").sizes, args.tensor("self").dtype);
 }
-
-Results resize(const RuleArguments& args) { return make(args.sizes("size"), args.tensor("self").dtype); }
 
 void check_multinomial(const RuleArguments& args) {
   const TensorInfo* self = find_tensor(args, "self");
@@ -254,39 +218,40 @@ constexpr OperatorRow kCreationRows[] = {
       .value = values::tensor_of_list,
       .python = "torch.as_tensor"}},
     {"bartlett_window blackman_window hamming_window hann_window kaiser_window",
-     {.traits = kNoMacs, .shape = window}},
+     {.traits = kNoMacs, .signature = "-> <window_length>:float32"}},
     {"combinations", {.traits = kNoMacs, .shape = combinations}},
-    {"empty rand randn", {.traits = kNoMacs | kMakesContiguous, .shape = of_size, .sizes = "size"}},
-    {"empty_like rand_like randint_like randn_like", {.traits = kNoMacs, .shape = like}},
-    {"empty_permuted empty_strided", {.traits = kNoMacs, .shape = of_size}},
+    {"empty rand randn",
+     {.traits = kNoMacs | kMakesContiguous, .signature = "-> <size>:float32", .sizes = "size"}},
+    {"empty_like rand_like randint_like randn_like", {.traits = kNoMacs, .signature = "... -> ..."}},
+    {"empty_permuted empty_strided", {.traits = kNoMacs, .signature = "-> <size>:float32"}},
     {"eye", {.traits = kMakesTensor | kMakesContiguous, .shape = eye, .value = values::eye}},
-    {"from_file", {.traits = kNoMacs, .shape = from_file}},
+    {"from_file", {.traits = kNoMacs, .signature = "-> <size>:float32"}},
     {"full",
      {.traits = kMakesTensor | kMakesContiguous, .shape = full, .value = values::full, .sizes = "size"}},
-    {"full_like", {.traits = kNoMacs, .shape = like, .value = values::full, .batch = kLeading}},
-    {"ones_like", {.traits = kNoMacs, .shape = like, .value = values::ones, .batch = kLeading}},
-    {"zeros_like", {.traits = kNoMacs, .shape = like, .value = values::zeros, .batch = kLeading}},
+    {"full_like", {.traits = kNoMacs, .signature = "... -> ...", .value = values::full, .batch = kLeading}},
+    {"ones_like", {.traits = kNoMacs, .signature = "... -> ...", .value = values::ones, .batch = kLeading}},
+    {"zeros_like", {.traits = kNoMacs, .signature = "... -> ...", .value = values::zeros, .batch = kLeading}},
     {"linalg_vander vander", {.traits = kNoMacs, .shape = vandermonde}},
     {"linspace", {.traits = kMakesTensor | kMakesContiguous, .shape = linspace, .value = values::linspace}},
     {"logspace", {.traits = kNoMacs, .shape = linspace}},
     {"multinomial", {.traits = kNoMacs, .shape = multinomial, .check = check_multinomial}},
-    {"new_empty", {.traits = kNoMacs | kMakesContiguous, .shape = of_size_like, .sizes = "size"}},
-    {"new_empty_strided", {.traits = kNoMacs, .shape = of_size_like}},
+    {"new_empty", {.traits = kNoMacs | kMakesContiguous, .signature = "... -> <size>", .sizes = "size"}},
+    {"new_empty_strided", {.traits = kNoMacs, .signature = "... -> <size>"}},
     {"new_full",
      {.traits = kNoMacs | kMakesContiguous,
-      .shape = of_size_like,
+      .signature = "... -> <size>",
       .value = values::full,
       .batch = {.rule = &BatchRules::sizes},
       .sizes = "size"}},
     {"new_ones",
      {.traits = kNoMacs | kMakesContiguous,
-      .shape = of_size_like,
+      .signature = "... -> <size>",
       .value = values::ones,
       .batch = {.rule = &BatchRules::sizes},
       .sizes = "size"}},
     {"new_zeros",
      {.traits = kNoMacs | kMakesContiguous,
-      .shape = of_size_like,
+      .signature = "... -> <size>",
       .value = values::zeros,
       .batch = {.rule = &BatchRules::sizes},
       .sizes = "size"}},
@@ -295,19 +260,25 @@ constexpr OperatorRow kCreationRows[] = {
     {"one_hot",
      {.traits = kNoMacs | kMakesContiguous, .shape = one_hot, .batch = {.rule = &BatchRules::one_hot}}},
     {"ones",
-     {.traits = kMakesTensor | kMakesContiguous, .shape = of_size, .value = values::ones, .sizes = "size"}},
+     {.traits = kMakesTensor | kMakesContiguous,
+      .signature = "-> <size>:float32",
+      .value = values::ones,
+      .sizes = "size"}},
     {"zeros",
-     {.traits = kMakesTensor | kMakesContiguous, .shape = of_size, .value = values::zeros, .sizes = "size"}},
+     {.traits = kMakesTensor | kMakesContiguous,
+      .signature = "-> <size>:float32",
+      .value = values::zeros,
+      .sizes = "size"}},
     {"poisson", {.traits = kNoMacs | kForFloats, .shape = same_as_first}},
     {"prim::NumToTensor",
      {.traits = kMakesTensor, .shape = number_to_tensor, .value = values::number_as_tensor}},
-    {"randint", {.traits = kNoMacs | kMakesContiguous, .shape = of_size_integers}},
-    {"randperm", {.traits = kNoMacs | kMakesContiguous, .shape = randperm}},
+    {"randint", {.traits = kNoMacs | kMakesContiguous, .signature = "-> <size>:int64"}},
+    {"randperm", {.traits = kNoMacs | kMakesContiguous, .signature = "-> <n>:int64"}},
     {"range", {.traits = kNoMacs, .shape = range}},
-    {"resize", {.traits = kNoMacs, .shape = resize}},
+    {"resize", {.traits = kNoMacs, .signature = "... -> <size>"}},
     {"resize_as", {.traits = kNoMacs, .shape = from_template}},
     {"scalar_tensor",
-     {.traits = kMakesTensor | kMakesContiguous, .shape = scalar_tensor, .value = values::scalar}},
+     {.traits = kMakesTensor | kMakesContiguous, .signature = "-> :float32", .value = values::scalar}},
     {"tensor",
      {.traits = kMakesTensor | kMakesContiguous,
       .shape = tensor,

@@ -10,20 +10,6 @@ namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
 
-Results distances(const RuleArguments& args) {
-  const TensorInfo &a = args.tensor("x1"), &b = args.tensor("x2");
-  for (const TensorInfo* points : {&a, &b}) {
-    const std::string_view name = points == &a ? "x1" : "x2";
-    require_least_rank(*points, 2, name);
-    require_dtype(points->dtype, is_floating, name, "a floating dtype");
-  }
-  require_equal(args.dimensions, a.sizes.back(), b.sizes.back(), "last sizes", {"x1", "x2"});
-  Sizes sizes = common_batch(a, b, 2, args.dimensions);
-  sizes.push_back(from_back(a.sizes, 2));
-  sizes.push_back(from_back(b.sizes, 2));
-  return make(std::move(sizes), promoted(args, {"x1", "x2"}));
-}
-
 // ---- Distances ----
 
 Results cosine_similarity(const RuleArguments& args) {
@@ -70,12 +56,15 @@ SymInt distances(const RuleArguments& args, const Results& results) {
   return as_product ? euclidean(args, results) : SymInt(0);
 }
 
+constexpr std::string_view kDistances = "...mk:floating ...nk:floating -> ...mn";
+
 constexpr OperatorRow kDistancesRows[] = {
-    {"_cdist_forward", {.traits = kNoMacs, .shape = distances}},
-    {"_euclidean_dist", {.shape = distances, .macs = euclidean, .batch = {.rule = &BatchRules::equal}}},
+    {"_cdist_forward", {.traits = kNoMacs, .signature = kDistances}},
+    {"_euclidean_dist", {.signature = kDistances, .macs = euclidean, .batch = {.rule = &BatchRules::equal}}},
     {"_pdist_forward pdist", {.traits = kNoMacs, .shape = pdist}},
-    {"cdist", {.shape = distances, .macs = distances, .batch = {.rule = &BatchRules::equal}}},
-    {"cosine_similarity", {.traits = kNoMacs, .shape = cosine_similarity, .batch = kBroadcast}},
+    {"cdist", {.signature = kDistances, .macs = distances, .batch = {.rule = &BatchRules::equal}}},
+    {"cosine_similarity",
+     {.traits = kNoMacs | kRankByRanks, .shape = cosine_similarity, .batch = kBroadcast}},
     {"pairwise_distance", {.traits = kNoMacs, .shape = pairwise_distance, .batch = kBroadcast}},
 };
 

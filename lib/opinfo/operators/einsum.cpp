@@ -222,7 +222,7 @@ SymInt einsum(const RuleArguments& args, const Results&) {
 }
 
 constexpr OperatorRow kEinsumRows[] = {
-    {"einsum", {.shape = einsum, .macs = einsum, .hidden_alias = {{0, 1}}}},
+    {"einsum", {.traits = kRankByRanks, .shape = einsum, .macs = einsum, .hidden_alias = {{0, 1}}}},
     {"einsum.", {.batch = {.rule = &BatchRules::einsum}}},
 };
 

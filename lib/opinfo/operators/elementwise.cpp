@@ -18,12 +18,6 @@ Dtype operand_dtype(const RuleArguments& args) {
                          "max", "x", "y", "n"});
 }
 
-// sin(): floats for integers.
-Results unary_float(const RuleArguments& args) {
-  const TensorInfo& info = args.tensor(first_argument(args));
-  return make(info.sizes, float_dtype(info.dtype));
-}
-
 // copy(self, src), fill(self, value)
 Results filled(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
@@ -37,12 +31,6 @@ Results polygamma(const RuleArguments& args) {
   const TensorInfo& info = args.tensor("self");
   require(args.dimensions, Relation::kGreaterEqual, args.size("n"), 0, "n");
   return make(info.sizes, float_dtype(info.dtype));
-}
-
-// abs(): real numbers for complex ones.
-Results unary_real(const RuleArguments& args) {
-  const TensorInfo& info = args.tensor(first_argument(args));
-  return make(info.sizes, real_dtype(info.dtype));
 }
 
 Results angle(const RuleArguments& args) {
@@ -86,14 +74,6 @@ Results ldexp(const RuleArguments& args) {
   promotion.add(args.tensor("self"));
   promotion.add(power);
   return make(broadcast_all(args), promotion.result());
-}
-
-Results frexp(const RuleArguments& args) {
-  const TensorInfo& mantissa = args.tensor("self");
-  require_dtype(mantissa.dtype, is_floating, "self", "a floating dtype");
-  TensorInfo exponent = mantissa;
-  exponent.dtype = ScalarType::kInt32;
-  return make_many({mantissa, std::move(exponent)});
 }
 
 Results isclose(const RuleArguments& args) {
@@ -158,13 +138,6 @@ Results shifted_spectrum(const RuleArguments& args) {
   return shifted(args);
 }
 
-template <int Least>
-Results of_least_rank(const RuleArguments& args) {
-  const TensorInfo& self = args.tensor("self");
-  require_least_rank(self, Least, "self");
-  return make(self);
-}
-
 Results divide(const RuleArguments& args) {
   return args.is_given("rounding_mode") ? binary(args) : binary_float(args);
 }
@@ -227,22 +200,11 @@ Results to(const RuleArguments& args) {
               args.is_tensor("other") ? args.tensor("other").dtype : dtype_or(args, "dtype", self.dtype));
 }
 
-template <ScalarType Type>
-Results cast(const RuleArguments& args) {
-  return make(args.tensor("self").sizes, Type);
-}
-
 Results native_dropout(const RuleArguments& args) {
   const TensorInfo& info = args.tensor("input");
   TensorInfo mask = info;
   mask.dtype = ScalarType::kBool;
   return make_many({info, mask});
-}
-
-Results softmax(const RuleArguments& args) {
-  const TensorInfo& info = args.tensor("self");
-  normalize_dim(args.number("dim"), info.dim());
-  return make(info.sizes, dtype_or(args, "dtype", info.dtype));
 }
 
 // _softmax(half_to_float)
@@ -272,6 +234,8 @@ void check_round(const RuleArguments& args) {
   if (args.is_given("decimals")) check_floating(args);
 }
 
+constexpr std::string_view kFloats = "... -> ...:float";
+
 constexpr OperatorRow kElementwiseRows[] = {
     {"__and__", {.traits = kPlain, .shape = binary, .value = values::bit_and, .on_values = "operator.and_"}},
     {"__and__.Scalar __or__.Scalar fill.Scalar where.Scalar", {.batch = kLeading}},
@@ -290,32 +254,32 @@ constexpr OperatorRow kElementwiseRows[] = {
      {.traits = kPlain, .shape = binary, .value = values::shift_right, .on_values = "operator.rshift"}},
     {"__xor__", {.traits = kPlain, .shape = binary, .value = values::bit_xor, .on_values = "operator.xor"}},
     {"_autocast_to_full_precision _autocast_to_reduced_precision", {.traits = kMayBeArgument | kMayCopy}},
-    {"_cast_Byte", {.traits = kNoMacs, .shape = cast<ScalarType::kUint8>}},
-    {"_cast_Char", {.traits = kNoMacs, .shape = cast<ScalarType::kInt8>}},
-    {"_cast_Double", {.traits = kNoMacs, .shape = cast<ScalarType::kFloat64>}},
-    {"_cast_Float", {.traits = kNoMacs, .shape = cast<ScalarType::kFloat32>}},
-    {"_cast_Half", {.traits = kNoMacs, .shape = cast<ScalarType::kFloat16>}},
-    {"_cast_Int", {.traits = kNoMacs, .shape = cast<ScalarType::kInt32>}},
-    {"_cast_Long", {.traits = kNoMacs, .shape = cast<ScalarType::kInt64>}},
-    {"_cast_Short", {.traits = kNoMacs, .shape = cast<ScalarType::kInt16>}},
+    {"_cast_Byte", {.traits = kNoMacs, .signature = "... -> ...:uint8"}},
+    {"_cast_Char", {.traits = kNoMacs, .signature = "... -> ...:int8"}},
+    {"_cast_Double", {.traits = kNoMacs, .signature = "... -> ...:float64"}},
+    {"_cast_Float", {.traits = kNoMacs, .signature = "... -> ...:float32"}},
+    {"_cast_Half", {.traits = kNoMacs, .signature = "... -> ...:float16"}},
+    {"_cast_Int", {.traits = kNoMacs, .signature = "... -> ...:int32"}},
+    {"_cast_Long", {.traits = kNoMacs, .signature = "... -> ...:int64"}},
+    {"_cast_Short", {.traits = kNoMacs, .signature = "... -> ...:int16"}},
     {"_conj", {.shape = same_as_first, .inverse = {"aten._conj.default", InverseForm::kChanged}}},
     {"_conj_physical _lazy_clone cauchy data geometric hardtanh random special_round threshold",
      {.traits = kNoMacs, .shape = same_as_first}},
     {"_log_softmax _softmax", {.traits = kNoMacs | kForFloats, .shape = raw_softmax, .batch = kLeading}},
     {"_masked_softmax _prelu_kernel rrelu_with_noise", {.traits = kNoMacs, .shape = like_first}},
     {"_neg_view", {.shape = same_as_first, .inverse = {"aten._neg_view.default", InverseForm::kChanged}}},
-    {"_safe_softmax special_log_softmax special_softmax", {.traits = kNoMacs, .shape = softmax}},
+    {"_safe_softmax special_log_softmax special_softmax",
+     {.traits = kNoMacs, .signature = "... -> ...", .check = check_dim}},
     {"_to_copy",
      {.traits = kNoMacs, .shape = to, .batch = kLeading, .identity = {When::kSameType, {}, true}}},
     {"abs",
      {.traits = kTensorMethod | kLikeFirst,
-      .shape = unary_real,
+      .signature = "... -> ...:real",
       .of_sparse = same_as_first,
       .value = values::magnitude}},
-    {"absolute",
-     {.traits = kNoMacs | kKeepsDtype, .synonym_of = "abs", .shape = unary_real, .batch = kLeading}},
+    {"absolute", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "abs", .signature = "... -> ...:real"}},
     {"acos acosh asin asinh atan atanh cos cosh erf erfc expm1 lgamma log10 log1p sin sinh tan tanh",
-     {.traits = kPlain | kMathFunction, .shape = unary_float, .value = values::math_function}},
+     {.traits = kPlain | kMathFunction, .signature = kFloats, .value = values::math_function}},
     {"add",
      {.traits = kPlain | kMovesElements | kTensorMethod | kLikeFirst,
       .shape = binary,
@@ -325,7 +289,7 @@ constexpr OperatorRow kElementwiseRows[] = {
     {"addcdiv", {.shape = addcdiv}},
     {"addcmul", {.shape = addcmul}},
     {"alias",
-     {.traits = kKeepsContiguous,
+     {.traits = kKeepsContiguous | kRankByRanks,
       .shape = same_as_first,
       .value = values::same_elements,
       .batch = kLeading,
@@ -337,13 +301,13 @@ constexpr OperatorRow kElementwiseRows[] = {
       .shape = same_as_first,
       .identity = {When::kEvaluation}}},
     {"angle", {.traits = kPlain, .shape = angle, .value = values::math_function}},
-    {"arccos", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "acos", .shape = unary_float}},
-    {"arccosh", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "acosh", .shape = unary_float}},
-    {"arcsin", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "asin", .shape = unary_float}},
-    {"arcsinh", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "asinh", .shape = unary_float}},
-    {"arctan", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "atan", .shape = unary_float}},
+    {"arccos", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "acos", .signature = kFloats}},
+    {"arccosh", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "acosh", .signature = kFloats}},
+    {"arcsin", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "asin", .signature = kFloats}},
+    {"arcsinh", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "asinh", .signature = kFloats}},
+    {"arctan", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "atan", .signature = kFloats}},
     {"arctan2", {.traits = kNoMacs, .synonym_of = "atan2", .shape = binary_float}},
-    {"arctanh", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "atanh", .shape = unary_float}},
+    {"arctanh", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "atanh", .signature = kFloats}},
     {"atan2", {.traits = kPlain | kMathFunction, .shape = binary_float, .value = values::math_function}},
     {"copysign", {.traits = kPlain | kMathFunction, .shape = binary_float, .value = values::copysign}},
     {"bernoulli", {.traits = kNoMacs | kKeepsDtype | kForFloats, .shape = same_as_first}},
@@ -361,7 +325,7 @@ constexpr OperatorRow kElementwiseRows[] = {
     {"ceil.Scalar", {.value = values::ceil_of_scalar}},
     {"celu elu hardshrink hardsigmoid leaky_relu log_normal mish rrelu softplus softshrink",
      {.traits = kNoMacs | kForFloats, .shape = same_as_first}},
-    {"chalf", {.traits = kNoMacs, .shape = cast<ScalarType::kComplex32>}},
+    {"chalf", {.traits = kNoMacs, .signature = "... -> ...:complex32"}},
     {"clamp", {.traits = kTensorMethod | kLikeFirst, .shape = clamp, .value = values::clamp}},
     {"clamp_max", {.shape = clamp, .value = values::clamp_max}},
     {"clamp_min", {.shape = clamp, .value = values::clamp_min}},
@@ -397,7 +361,7 @@ constexpr OperatorRow kElementwiseRows[] = {
     {"deg2rad special_digamma special_erf special_erfc special_erfinv special_exp2 "
      "special_expm1 special_gammaln special_i0 special_log1p special_logit "
      "special_multigammaln special_ndtr special_psi special_sinc",
-     {.traits = kNoMacs, .shape = unary_float}},
+     {.traits = kNoMacs, .signature = kFloats}},
     {"detach",
      {.traits = kTensorMethod | kKeepsRank | kLikeFirst | kKeepsContiguous,
       .shape = same_as_first,
@@ -412,7 +376,7 @@ constexpr OperatorRow kElementwiseRows[] = {
      "special_modified_bessel_i1 special_modified_bessel_k0 special_modified_bessel_k1 "
      "special_ndtri special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1 "
      "special_spherical_bessel_j0",
-     {.shape = unary_float}},
+     {.signature = kFloats}},
     {"div",
      {.traits = kPlain | kTensorMethod | kLikeFirst,
       .shape = divide,
@@ -431,12 +395,12 @@ constexpr OperatorRow kElementwiseRows[] = {
       .on_values = "operator.eq"}},
     {"exp log",
      {.traits = kPlain | kMathFunction | kTensorMethod,
-      .shape = unary_float,
+      .signature = kFloats,
       .value = values::math_function}},
-    {"sqrt", {.traits = kPlain | kMathFunction | kTensorMethod, .shape = unary_float, .value = values::root}},
-    {"exp2 sigmoid", {.shape = unary_float}},
-    {"reciprocal", {.shape = unary_float, .value = values::reciprocal}},
-    {"rsqrt", {.shape = unary_float, .value = values::reciprocal_root}},
+    {"sqrt", {.traits = kPlain | kMathFunction | kTensorMethod, .signature = kFloats, .value = values::root}},
+    {"exp2 sigmoid", {.signature = kFloats}},
+    {"reciprocal", {.signature = kFloats, .value = values::reciprocal}},
+    {"rsqrt", {.signature = kFloats, .value = values::reciprocal_root}},
     {"exponential uniform", {.traits = kNoMacs | kKeepsDtype, .shape = same_as_first}},
     {"feature_alpha_dropout",
      {.traits = kNoMacs | kMayBeArgument | kKeepsDtype,
@@ -451,8 +415,9 @@ constexpr OperatorRow kElementwiseRows[] = {
     {"fill.Tensor", {.batch = {.rule = &BatchRules::copy, .target = "aten.copy.default", .may_write = true}}},
     {"fix", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "trunc", .shape = same_as_first}},
     {"flip", {.traits = kNoMacs | kKeepsRank, .shape = flip, .value = values::flip, .batch = kLeading}},
-    {"fliplr", {.traits = kNoMacs, .shape = of_least_rank<2>}},
-    {"flipud", {.traits = kNoMacs, .shape = of_least_rank<1>}},
+    // Dimensions from the front, which those of a batch would be.
+    {"fliplr", {.traits = kNoMacs, .signature = "...mn -> ...mn", .batch = {.rule = &BatchRules::none}}},
+    {"flipud", {.traits = kNoMacs, .signature = "...n -> ...n", .batch = {.rule = &BatchRules::none}}},
     {"float_power", {.shape = float_power}},
     {"floor_divide",
      {.traits = kNoMacs, .shape = binary, .value = values::floor_divide, .on_values = "operator.floordiv"}},
@@ -460,7 +425,10 @@ constexpr OperatorRow kElementwiseRows[] = {
     {"fmod",
      {.traits = kPlain | kMathFunction | kDivides, .shape = binary, .value = values::truncated_remainder}},
     {"frac", {.traits = kForFloats, .shape = same_as_first, .value = values::fraction}},
-    {"frexp", {.traits = kPlain | kMathFunction, .shape = frexp, .value = values::math_function}},
+    {"frexp",
+     {.traits = kPlain | kMathFunction,
+      .signature = "...:floating -> ... ...:int32",
+      .value = values::math_function}},
     {"gcd", {.traits = kPlain | kMathFunction, .shape = binary, .value = values::greatest_common_divisor}},
     {"ge",
      {.traits = kPlain | kTensorMethod | kGivesBool,
@@ -486,7 +454,7 @@ constexpr OperatorRow kElementwiseRows[] = {
      "special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_v "
      "special_shifted_chebyshev_polynomial_w special_xlog1py special_zeta xlogy",
      {.shape = binary_float}},
-    {"imag", {.shape = unary_real}},
+    {"imag", {.signature = "... -> ...:real"}},
     {"isclose", {.traits = kNoMacs, .shape = isclose}},
     {"isfinite",
      {.traits = kPlain | kMathFunction | kTensorMethod, .shape = predicate, .value = values::is_finite}},
@@ -513,12 +481,12 @@ constexpr OperatorRow kElementwiseRows[] = {
       .identity = {When::kAlways},
       .inverse = {"aten.alias.default", InverseForm::kChanged}}},
     {"lift_fresh_copy", {.shape = same_as_first, .identity = {When::kAlways, {}, true}}},
-    {"log2", {.traits = kMathFunction, .shape = unary_float}},
+    {"log2", {.traits = kMathFunction, .signature = kFloats}},
     {"log.Scalar_Scalar", {.value = values::logarithm_of_scalar}},
     {"log_sigmoid", {.traits = kNoMacs | kForFloats, .shape = same_as_first, .batch = kLeading}},
     {"log_sigmoid_forward", {.traits = kNoMacs, .shape = log_sigmoid_forward}},
     {"log_softmax softmax",
-     {.traits = kNoMacs | kKeepsRank | kForFloats, .shape = softmax, .batch = kLeading}},
+     {.traits = kNoMacs | kKeepsRank | kForFloats, .signature = "... -> ...", .check = check_dim}},
     {"logical_and", {.traits = kTensorMethod | kGivesBool, .shape = predicate, .value = values::logical_and}},
     {"logical_not", {.traits = kTensorMethod | kGivesBool, .shape = predicate, .value = values::logical_not}},
     {"logical_or", {.traits = kTensorMethod | kGivesBool, .shape = predicate, .value = values::logical_or}},
@@ -562,7 +530,7 @@ constexpr OperatorRow kElementwiseRows[] = {
       .on_values = "operator.pow"}},
     {"prelu", {.traits = kNoMacs | kKeepsRank, .shape = prelu}},
     {"prim::data", {.traits = kAttribute, .shape = same_as_first}},
-    {"real", {.traits = kMayBeArgument, .shape = unary_real}},
+    {"real", {.traits = kMayBeArgument, .signature = "... -> ...:real"}},
     {"relu", {.traits = kNoMacs | kLikeFirst, .shape = same_as_first, .of_sparse = same_as_first}},
     {"remainder",
      {.traits = kPlain | kTensorMethod | kDivides,
@@ -577,7 +545,7 @@ constexpr OperatorRow kElementwiseRows[] = {
       .value = values::round}},
     {"rsub", {.traits = kNoMacs, .shape = subtract, .value = values::subtract_from}},
     {"selu silu", {.traits = kForFloats, .shape = same_as_first}},
-    {"special_expit", {.traits = kNoMacs, .synonym_of = "sigmoid", .shape = unary_float}},
+    {"special_expit", {.traits = kNoMacs, .synonym_of = "sigmoid", .signature = kFloats}},
     {"special_gammainc special_gammaincc special_xlogy", {.traits = kNoMacs, .shape = binary_float}},
     {"special_polygamma", {.traits = kNoMacs, .shape = polygamma}},
     {"square", {.shape = square, .value = values::square}},
@@ -596,12 +564,12 @@ constexpr OperatorRow kElementwiseRows[] = {
     {"to.other", {.batch = {.rule = &BatchRules::type_of}, .identity = {When::kSameTypeAsOther, "other"}}},
     {"tril",
      {.traits = kNoMacs | kKeepsDtype,
-      .shape = of_least_rank<2>,
+      .signature = "...mn -> ...mn",
       .value = values::lower_triangle,
       .batch = kLeading}},
     {"triu",
      {.traits = kNoMacs | kKeepsDtype,
-      .shape = of_least_rank<2>,
+      .signature = "...mn -> ...mn",
       .value = values::upper_triangle,
       .batch = kLeading}},
     {"true_divide", {.traits = kNoMacs, .synonym_of = "div", .shape = binary_float, .value = values::divide}},

@@ -9,13 +9,6 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 // ---- Embeddings ----
 
-Results embedding(const RuleArguments& args) {
-  const TensorInfo &weight = args.tensor("weight"), &indices = args.tensor("indices");
-  require_rank(weight, {2}, "weight");
-  require_index(args, "indices");
-  return make(concatenated(indices.sizes, {weight.sizes[1]}), weight.dtype);
-}
-
 Results embedding_bag(const RuleArguments& args) {
   const TensorInfo &weight = args.tensor("weight"), &offsets = args.tensor("offsets");
   const Dtype positions = promoted(args, {"indices", "offsets"});
@@ -35,7 +28,7 @@ constexpr OperatorRow kEmbeddingRows[] = {
     {"_no_grad_embedding_renorm_", {.traits = kNoMacs | kHiddenWrite}},
     {"embedding",
      {.traits = kNoMacs,
-      .shape = embedding,
+      .signature = "vd ...:index -> ...d:first",
       .batch = {.rule = &BatchRules::embedding, .argument = "indices"},
       .example = {ExampleForm::kIndices}}},
     {"embedding_bag", {.traits = kNoMacs, .shape = embedding_bag}},

@@ -13,10 +13,6 @@ namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
 
-Results frequencies(const RuleArguments& args) {
-  return make({args.size("n")}, dtype_or(args, "dtype", kDefaultFloat));
-}
-
 Results real_frequencies(const RuleArguments& args) {
   return make({floordiv(args.size("n"), 2) + 1}, dtype_or(args, "dtype", kDefaultFloat));
 }
@@ -146,12 +142,6 @@ Results fourier_many(const RuleArguments& args) {
   return make(self.sizes, spectrum_dtype(Kind, self.dtype));
 }
 
-// _fft_c2c, _fft_r2c and _fft_c2r, of which the transforms above are made: over `dim`, the last one halved.
-Results fourier_step(const RuleArguments& args) {
-  const TensorInfo self = first_tensor(args);
-  return make(self.sizes, complex_dtype(self.dtype));
-}
-
 Results fourier_step_to_half(const RuleArguments& args) {
   TensorInfo self = first_tensor(args);
   const auto dims = args.numbers("dim");
@@ -277,13 +267,13 @@ SymInt inverse_short_time(const RuleArguments& args, const Results&) {
 }
 
 constexpr OperatorRow kFourierRows[] = {
-    {"_fft_c2c", {.shape = fourier_step, .macs = complex_to_complex}},
+    {"_fft_c2c", {.signature = "... -> ...:complex", .macs = complex_to_complex}},
     {"_fft_c2r", {.shape = fourier_step_from_half, .macs = complex_to_real}},
     {"_fft_r2c", {.shape = fourier_step_to_half, .macs = real_to_complex}},
     {"fft_fft fft_ifft", {.shape = fourier<Spectrum::kFull>, .macs = either_to_complex}},
     {"fft_fft2 fft_fftn fft_ifft2 fft_ifftn",
      {.shape = fourier_many<Spectrum::kFull>, .macs = complex_to_complex}},
-    {"fft_fftfreq", {.traits = kNoMacs, .shape = frequencies}},
+    {"fft_fftfreq", {.traits = kNoMacs, .signature = "-> <n>:float32"}},
     {"fft_hfft fft_irfft", {.shape = fourier<Spectrum::kFromHalf>, .macs = complex_to_real}},
     {"fft_hfft2 fft_hfftn fft_irfft2 fft_irfftn",
      {.shape = fourier_many<Spectrum::kFromHalf>, .macs = complex_to_real}},

@@ -279,16 +279,6 @@ Results gradient_of_softmax(const RuleArguments& args) {
   return make(grad.sizes, is_converted ? input : grad.dtype);
 }
 
-// select_backward(): the sizes of the tensor before are an argument.
-Results gradient_of_sizes(const RuleArguments& args) {
-  return make(args.sizes("input_sizes"), first_tensor(args).dtype);
-}
-
-// upsample_nearest2d_backward()
-Results gradient_of_resized(const RuleArguments& args) {
-  return make(args.sizes("input_size"), first_tensor(args).dtype);
-}
-
 constexpr OperatorRow kLossesRows[] = {
     {"_ctc_loss", {.traits = kNoMacs, .shape = unreduced_ctc_loss}},
     {"_cudnn_ctc_loss _use_cudnn_ctc_loss _use_miopen_ctc_loss miopen_ctc_loss "
@@ -299,9 +289,9 @@ constexpr OperatorRow kLossesRows[] = {
      "_upsample_nearest_exact2d_backward _upsample_nearest_exact3d_backward upsample_bicubic2d_backward "
      "upsample_bilinear2d_backward upsample_linear1d_backward upsample_nearest1d_backward "
      "upsample_nearest2d_backward upsample_nearest3d_backward upsample_trilinear3d_backward",
-     {.traits = kNoMacs, .shape = gradient_of_resized}},
+     {.traits = kNoMacs, .signature = "... -> <input_size>"}},
     {"diagonal_backward select_backward slice_backward unfold_backward",
-     {.traits = kNoMacs, .shape = gradient_of_sizes}},
+     {.traits = kNoMacs, .signature = "... -> <input_sizes>"}},
     {"elu_backward", {.traits = kNoMacs, .shape = same_as_first}},
     {"_adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward adaptive_max_pool2d_backward "
      "adaptive_max_pool3d_backward avg_pool2d_backward avg_pool3d_backward binary_cross_entropy_backward "

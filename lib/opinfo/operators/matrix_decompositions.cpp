@@ -46,66 +46,20 @@ TensorInfo symmetric_or_any(const RuleArguments& args, std::string_view flag) {
   return is_symmetric ? square_matrix(args) : info;
 }
 
-// An inverse, a root or a power of a square matrix.
-Results same_square(const RuleArguments& args) { return make(square_matrix(args)); }
-
 // torch.cholesky: returns an empty matrix as it is.
 Results cholesky(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
-  return is_surely_empty(args, info) ? make(info) : same_square(args);
+  return is_surely_empty(args, info) ? make(info) : make(square_matrix(args));
 }
 
 TensorInfo with_last(const TensorInfo& info, std::initializer_list<SymInt> last, Dtype dtype) {
   return {.sizes = concatenated(without_last(info.sizes, 2), last), .dtype = dtype};
 }
 
-Results determinant(const RuleArguments& args) {
-  const TensorInfo info = square_matrix(args);
-  return make(without_last(info.sizes, 2), info.dtype);
-}
-
-Results log_determinant(const RuleArguments& args) {
-  const TensorInfo info = square_matrix(args);
-  return make_many({with_last(info, {}, info.dtype), with_last(info, {}, real_dtype(info.dtype))});
-}
-
-// linalg_inv_ex(): the second result is the status for each matrix.
-Results with_status(const RuleArguments& args) {
-  const TensorInfo info = square_matrix(args);
-  return make_many({info, with_last(info, {}, ScalarType::kInt32)});
-}
-
 Results pseudo_inverse(const RuleArguments& args) {
   TensorInfo info = symmetric_or_any(args, "hermitian");
   std::swap(info.sizes[info.sizes.size() - 1], info.sizes[info.sizes.size() - 2]);
   return make(std::move(info));
-}
-
-Results eigen_symmetric(const RuleArguments& args) {
-  const TensorInfo info = square_matrix(args);
-  return make_many({with_last(info, {info.sizes.back()}, real_dtype(info.dtype)), info});
-}
-
-Results eigenvalues_symmetric(const RuleArguments& args) {
-  const TensorInfo info = square_matrix(args);
-  return make(with_last(info, {info.sizes.back()}, real_dtype(info.dtype)));
-}
-
-Results eigen(const RuleArguments& args) {
-  const TensorInfo info = square_matrix(args);
-  const Dtype dtype = complex_dtype(info.dtype);
-  return make_many({with_last(info, {info.sizes.back()}, dtype), {.sizes = info.sizes, .dtype = dtype}});
-}
-
-Results eigenvalues(const RuleArguments& args) {
-  const TensorInfo info = square_matrix(args);
-  return make(with_last(info, {info.sizes.back()}, complex_dtype(info.dtype)));
-}
-
-Results singular_values(const RuleArguments& args) {
-  const TensorInfo info = matrix(args);
-  return make(
-      with_last(info, {min(from_back(info.sizes, 2), from_back(info.sizes, 1))}, real_dtype(info.dtype)));
 }
 
 Results singular_decomposition(const RuleArguments& args) {
@@ -205,28 +159,10 @@ Results cholesky_solve(const RuleArguments& args) {
 
 // ---- Factors of a decomposition, with pivots ----
 
-TensorInfo pivots_of(const TensorInfo& info) {
-  const SymInt count = min(from_back(info.sizes, 2), from_back(info.sizes, 1));
-  return with_last(info, {count}, ScalarType::kInt32);
-}
-
 void require_pivots(const RuleArguments& args, const TensorInfo& factors, std::string_view name) {
   require_least_rank(factors, 2, "the matrix of factors");
   const TensorInfo& pivots = args.tensor(name);
   require_dtype(pivots.dtype, ScalarType::kInt32, name);
-}
-
-// linalg_lu_factor(), and linalg_lu_factor_ex() with the status for each matrix.
-Results lu_factors(const RuleArguments& args) {
-  const TensorInfo info = matrix(args);
-  std::vector<TensorInfo> results = {info, pivots_of(info), with_last(info, {}, ScalarType::kInt32)};
-  results.resize(args.schema().results.size());
-  return make_many(std::move(results));
-}
-
-Results ldl_factors(const RuleArguments& args) {
-  square_matrix(args);
-  return lu_factors(args);
 }
 
 std::vector<TensorInfo> permutation_lower_upper(const TensorInfo& info) {
@@ -275,13 +211,6 @@ Results ldl_solve(const RuleArguments& args) {
   return solved(args, factors, args.tensor("B"), true, {"LD", "B"});
 }
 
-// geqrf(): the columns that define reflections, and a factor for each.
-Results reflections(const RuleArguments& args) {
-  const TensorInfo info = matrix(args);
-  return make_many(
-      {info, with_last(info, {min(from_back(info.sizes, 2), from_back(info.sizes, 1))}, info.dtype)});
-}
-
 Results householder_product(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
   const std::string_view name = args.is_given("tau") ? "tau" : "input2";
@@ -304,11 +233,6 @@ Results times_reflections(const RuleArguments& args) {
 }
 
 // ---- Numbers for matrices, and tensors that are taken as matrices ----
-
-Results condition(const RuleArguments& args) {
-  const TensorInfo info = matrix(args);
-  return make(with_last(info, {}, real_dtype(info.dtype)));
-}
 
 Results matrix_rank(const RuleArguments& args) {
   const TensorInfo info = symmetric_or_any(args, "hermitian");
@@ -382,47 +306,52 @@ SymInt matrix_power(const RuleArguments& args, const Results&) {
 
 constexpr Traits kPrecise = kNotForIntegers | kNotForHalf;
 
+// Factors, pivots, and with _ex the status for each matrix.
+constexpr std::string_view kFactors = "...mn -> ...mn ...m&n:int32 ...:int32";
+
 constexpr OperatorRow kMatrixDecompositionsRows[] = {
-    {"_lu_with_info", {.shape = lu_factors}},
+    {"_lu_with_info", {.signature = kFactors}},
     {"cholesky", {.traits = kPrecise, .shape = cholesky}},
-    {"cholesky_inverse", {.traits = kPrecise, .shape = same_square}},
+    {"cholesky_inverse", {.traits = kPrecise, .signature = "...nn -> ...nn"}},
     {"cholesky_solve", {.traits = kPrecise, .shape = cholesky_solve}},
-    {"det", {.traits = kPrecise, .synonym_of = "linalg_det", .shape = determinant, .batch = kLeading}},
-    {"geqrf", {.traits = kPrecise, .shape = reflections}},
-    {"inverse", {.traits = kPrecise, .synonym_of = "linalg_inv", .shape = same_square, .batch = kLeading}},
-    {"linalg_cholesky linalg_inv", {.traits = kPrecise, .shape = same_square, .batch = kLeading}},
-    {"linalg_cholesky_ex linalg_inv_ex", {.traits = kPrecise, .shape = with_status}},
-    {"linalg_cond", {.traits = kPrecise, .shape = condition}},
-    {"linalg_det", {.traits = kPrecise, .shape = determinant, .batch = kLeading}},
-    {"linalg_eig", {.traits = kPrecise, .shape = eigen}},
-    {"linalg_eigh", {.traits = kPrecise, .shape = eigen_symmetric}},
-    {"linalg_eigvals", {.traits = kPrecise, .shape = eigenvalues}},
-    {"linalg_eigvalsh", {.traits = kPrecise, .shape = eigenvalues_symmetric, .batch = kLeading}},
+    {"det", {.traits = kPrecise, .synonym_of = "linalg_det", .signature = "...nn -> ..."}},
+    {"geqrf", {.traits = kPrecise, .signature = "...mn -> ...mn ...m&n"}},
+    {"inverse", {.traits = kPrecise, .synonym_of = "linalg_inv", .signature = "...nn -> ...nn"}},
+    {"linalg_cholesky linalg_inv", {.traits = kPrecise, .signature = "...nn -> ...nn"}},
+    {"linalg_cholesky_ex linalg_inv_ex", {.traits = kPrecise, .signature = "...nn -> ...nn ...:int32"}},
+    {"linalg_cond", {.traits = kPrecise, .signature = "...mn -> ...:real"}},
+    {"linalg_det", {.traits = kPrecise, .signature = "...nn -> ..."}},
+    {"linalg_eig", {.traits = kPrecise, .signature = "...nn -> ...n:complex ...nn:complex"}},
+    {"linalg_eigh", {.traits = kPrecise, .signature = "...nn -> ...n:real ...nn"}},
+    {"linalg_eigvals", {.traits = kPrecise, .signature = "...nn -> ...n:complex"}},
+    {"linalg_eigvalsh", {.traits = kPrecise, .signature = "...nn -> ...n:real"}},
     {"linalg_householder_product", {.traits = kPrecise, .shape = householder_product}},
-    {"linalg_ldl_factor linalg_ldl_factor_ex", {.traits = kPrecise, .shape = ldl_factors}},
+    {"linalg_ldl_factor linalg_ldl_factor_ex",
+     {.traits = kPrecise, .signature = "...nn -> ...nn ...n:int32 ...:int32"}},
     {"linalg_ldl_solve", {.traits = kPrecise, .shape = ldl_solve}},
     {"linalg_lstsq", {.traits = kPrecise, .shape = least_squares}},
     {"linalg_lu", {.traits = kPrecise, .shape = lu}},
-    {"linalg_lu_factor linalg_lu_factor_ex", {.traits = kPrecise, .shape = lu_factors}},
+    {"linalg_lu_factor linalg_lu_factor_ex", {.traits = kPrecise, .signature = kFactors}},
     {"linalg_lu_solve lu_solve", {.traits = kPrecise, .shape = lu_solve}},
-    {"linalg_matrix_exp", {.traits = kNotForIntegers, .shape = same_square, .batch = kLeading}},
-    {"linalg_matrix_power", {.shape = same_square, .macs = matrix_power, .batch = kLeading}},
+    {"linalg_matrix_exp", {.traits = kNotForIntegers, .signature = "...nn -> ...nn"}},
+    {"linalg_matrix_power", {.signature = "...nn -> ...nn", .macs = matrix_power}},
     {"linalg_matrix_rank", {.traits = kPrecise, .shape = matrix_rank}},
     {"linalg_pinv pinverse", {.traits = kPrecise, .shape = pseudo_inverse}},
     {"linalg_qr qr", {.traits = kPrecise, .shape = qr}},
-    {"linalg_slogdet slogdet", {.traits = kPrecise, .shape = log_determinant}},
+    {"linalg_slogdet slogdet", {.traits = kPrecise, .signature = "...nn -> ... ...:real"}},
     {"linalg_solve", {.traits = kPrecise, .shape = solve}},
     {"linalg_solve_ex", {.traits = kPrecise, .shape = solve_with_status}},
     {"linalg_solve_triangular", {.traits = kPrecise, .shape = solve_triangular}},
     {"linalg_svd svd", {.traits = kPrecise, .shape = singular_decomposition}},
-    {"linalg_svdvals", {.traits = kPrecise, .shape = singular_values, .batch = kLeading}},
+    {"linalg_svdvals", {.traits = kPrecise, .signature = "...mn -> ...m&n:real"}},
     {"linalg_tensorinv", {.traits = kPrecise, .shape = tensor_inverse}},
     {"linalg_tensorsolve", {.traits = kPrecise, .shape = tensor_solve}},
-    {"logdet", {.traits = kPrecise, .shape = determinant}},
+    {"logdet", {.traits = kPrecise, .signature = "...nn -> ..."}},
     {"lu_unpack", {.traits = kNoMacs, .shape = lu_unpack}},
     {"matrix_exp",
-     {.traits = kNotForIntegers, .synonym_of = "linalg_matrix_exp", .shape = same_square, .batch = kLeading}},
-    {"matrix_power", {.synonym_of = "linalg_matrix_power", .shape = same_square, .macs = matrix_power}},
+     {.traits = kNotForIntegers, .synonym_of = "linalg_matrix_exp", .signature = "...nn -> ...nn"}},
+    {"matrix_power",
+     {.synonym_of = "linalg_matrix_power", .signature = "...nn -> ...nn", .macs = matrix_power}},
     {"orgqr", {.traits = kPrecise, .synonym_of = "linalg_householder_product", .shape = householder_product}},
     {"ormqr", {.traits = kPrecise, .shape = times_reflections}},
     {"triangular_solve", {.traits = kPrecise, .shape = old_triangular_solve}},

@@ -1,6 +1,7 @@
-// Matrix products.  Nearly all costs have one formula: each element of the result is a sum of products over
-// the inner size.  torch.utils.flop_counter has it for mm, addmm, bmm, baddbmm and _scaled_mm, of which
-// matmul, linear and others are composed; products with vectors, which it omits, are counted the same way.
+// Matrix products.  Most have a signature (rules/signature.h); functions are for what depends on lists of
+// dimensions, packed weights or several products.  torch.utils.flop_counter counts mm, addmm, bmm, baddbmm
+// and _scaled_mm, of which matmul, linear and others are composed; products with vectors, which it omits, are
+// counted the same way.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -18,44 +19,6 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 // ---- Products ----
 
-Sizes product_sizes(const Sizes& a, const Sizes& b, ShapeEnv& dimensions, NamePair names) {
-  if (a.empty() || b.empty())
-    throw Raises{std::string(a.empty() ? names.first : names.second) +
-                 " has 0 dimensions, expected 1 or more"};
-  require_equal(dimensions, a.back(), b[b.size() == 1 ? 0 : b.size() - 2], "inner sizes", names);
-  const Sizes batch_a = a.size() > 2 ? without_last(a, 2) : Sizes();
-  const Sizes batch_b = b.size() > 2 ? without_last(b, 2) : Sizes();
-  Sizes sizes = broadcast(batch_a, batch_b, dimensions);
-  if (a.size() > 1) sizes.push_back(from_back(a, 2));
-  if (b.size() > 1) sizes.push_back(from_back(b, 1));
-  return sizes;
-}
-
-Results multiplied(const RuleArguments& args, std::string_view first, std::string_view second) {
-  const TensorInfo &a = args.tensor(first), &b = args.tensor(second);
-  require_same_dtype(a.dtype, b.dtype, {first, second});
-  return make(product_sizes(a.sizes, b.sizes, args.dimensions, {first, second}),
-              dtype_or(args, "out_dtype", either(a.dtype, b.dtype)));
-}
-
-Results matmul(const RuleArguments& args) {
-  return multiplied(args, "self", args.is_given("mat2") ? "mat2" : args.is_given("vec") ? "vec" : "other");
-}
-
-// The product of two matrices of any dtypes.
-Results narrow_product(const RuleArguments& args, Dtype dtype) {
-  const TensorInfo &a = args.tensor("self"), &b = args.tensor("mat2");
-  require_rank(a, {2}, "self");
-  require_rank(b, {2}, "mat2");
-  return make(product_sizes(a.sizes, b.sizes, args.dimensions, {"self", "mat2"}), dtype);
-}
-
-Results int_mm(const RuleArguments& args) { return narrow_product(args, ScalarType::kInt32); }
-
-Results scaled_mm(const RuleArguments& args) {
-  return narrow_product(args, dtype_or(args, "out_dtype", args.tensor("self").dtype));
-}
-
 // The product with a weight that is packed for the kernel: its first size times `Columns` is the number of
 // columns.
 template <std::int64_t Columns>
@@ -66,105 +29,11 @@ Results packed_mm(const RuleArguments& args) {
   return make({self.sizes[0], weight.sizes[0] * Columns}, self.dtype);
 }
 
-// A product to which `self` is added.  In overloads with out_dtype, self may have less precision.
-Results added_product(const RuleArguments& args, std::string_view first, std::string_view second,
-                      std::int64_t first_rank, std::int64_t second_rank) {
-  const TensorInfo& self = args.tensor("self");
-  require_rank(args.tensor(first), {first_rank}, first);
-  require_rank(args.tensor(second), {second_rank}, second);
-  Results results = multiplied(args, first, second);
-  if (!args.is_given("out_dtype")) require_same_dtype(self.dtype, args.tensor(first).dtype, {"self", first});
-  if (first_rank == 3) {
-    require_equal_size(args.dimensions, args.tensor(first).sizes[0], args.tensor(second).sizes[0],
-                       {first, second}, 0);
-  }
-  require_expandable(args.dimensions, self.sizes, first_of(results).sizes, "self");
-  return results;
-}
-
-Results addmm(const RuleArguments& args) { return added_product(args, "mat1", "mat2", 2, 2); }
-
-Results addmv(const RuleArguments& args) { return added_product(args, "mat", "vec", 2, 1); }
-
-Results baddbmm(const RuleArguments& args) { return added_product(args, "batch1", "batch2", 3, 3); }
-
-Results mm(const RuleArguments& args) {
-  require_rank(args.tensor("self"), {2}, "self");
-  require_rank(args.tensor("mat2"), {2}, "mat2");
-  return matmul(args);
-}
-
-Results bmm(const RuleArguments& args) {
-  const TensorInfo &a = args.tensor("self"), &b = args.tensor("mat2");
-  require_rank(a, {3}, "self");
-  require_rank(b, {3}, "mat2");
-  require_equal_size(args.dimensions, a.sizes[0], b.sizes[0], {"self", "mat2"}, 0);
-  return matmul(args);
-}
-
-Results mv(const RuleArguments& args) {
-  require_rank(args.tensor("self"), {2}, "self");
-  require_rank(args.tensor("vec"), {1}, "vec");
-  return matmul(args);
-}
-
-Results addbmm(const RuleArguments& args) {
-  const TensorInfo &a = args.tensor("batch1"), &b = args.tensor("batch2");
-  require_rank(a, {3}, "batch1");
-  require_rank(b, {3}, "batch2");
-  require_equal_size(args.dimensions, a.sizes[0], b.sizes[0], {"batch1", "batch2"}, 0);
-  require_equal(args.dimensions, a.sizes[2], b.sizes[1], "inner sizes", {"batch1", "batch2"});
-  require_same_dtype(args.tensor("self").dtype, a.dtype, {"self", "batch1"});
-  require_expandable(args.dimensions, args.tensor("self").sizes, {a.sizes[1], b.sizes[2]}, "self");
-  return make({a.sizes[1], b.sizes[2]}, either(a.dtype, b.dtype));
-}
-
-Results dot(const RuleArguments& args) {
-  const std::string_view second = args.is_given("other") ? "other" : "tensor";
-  const TensorInfo &self = args.tensor("self"), &other = args.tensor(second);
-  require_rank(self, {1}, "self");
-  require_rank(other, {1}, second);
-  require_equal_size(args.dimensions, self.sizes[0], other.sizes[0], {"self", second}, 0);
-  return make(Sizes(), self.dtype);
-}
-
 Results vector_dot(const RuleArguments& args) {
   require_same_dtype(args.tensor("x").dtype, args.tensor("y").dtype, {"x", "y"});
   TensorInfo both{.sizes = broadcast_all(args), .dtype = promoted(args, {"x", "y"})};
   both.sizes.erase(both.sizes.begin() + static_cast<std::ptrdiff_t>(dim_index(args.number("dim"), both)));
   return make(std::move(both));
-}
-
-Results outer(const RuleArguments& args) {
-  const TensorInfo &a = args.tensor("self"), &b = args.tensor("vec2");
-  require_rank(a, {1}, "self");
-  require_rank(b, {1}, "vec2");
-  return make({product(a.sizes), product(b.sizes)}, promoted(args, {"self", "vec2"}));
-}
-
-Results addr(const RuleArguments& args) {
-  const TensorInfo &a = args.tensor("vec1"), &b = args.tensor("vec2");
-  require_rank(a, {1}, "vec1");
-  require_rank(b, {1}, "vec2");
-  require_expandable(args.dimensions, args.tensor("self").sizes, {a.sizes[0], b.sizes[0]}, "self");
-  return make({product(a.sizes), product(b.sizes)}, promoted(args, {"self", "vec1", "vec2"}));
-}
-
-Results linear(const RuleArguments& args) {
-  const TensorInfo &input = args.tensor("input"), &weight = args.tensor("weight");
-  if (input.sizes.empty()) throw Raises{"input has 0 dimensions, expected 1 or more"};
-  require_rank(weight, {1, 2}, "weight");
-  require_same_dtype(input.dtype, weight.dtype, {"input", "weight"});
-  if (args.is_tensor("bias")) {
-    require_same_dtype(input.dtype, args.tensor("bias").dtype, {"input", "bias"});
-  }
-  require_equal(args.dimensions, input.sizes.back(), weight.sizes.back(), "last sizes", {"input", "weight"});
-  Sizes sizes = without_last(input.sizes, 1);
-  if (weight.dim() == 2) sizes.push_back(weight.sizes[0]);
-  if (args.is_tensor("bias") && args.tensor("bias").sizes.size() <= sizes.size()) {
-    require_expandable(args.dimensions, args.tensor("bias").sizes, sizes, "bias");
-  }
-  return make(std::move(sizes), either(input.dtype, weight.dtype));
 }
 
 Results inner(const RuleArguments& args) {
@@ -244,28 +113,6 @@ Results cross(const RuleArguments& args) {
   return make(broadcast_all(args), promoted(args, {"self", "other"}));
 }
 
-// Each group is a matrix of a batch, or a range of rows or columns of a matrix that ends at an item of
-// `offs`.
-Results grouped_product(const RuleArguments& args) {
-  const TensorInfo &a = args.tensor("self"), &b = args.tensor("mat2");
-  require_rank(a, {2, 3}, "self");
-  require_rank(b, {2, 3}, "mat2");
-  Sizes sizes;
-  if (a.dim() == b.dim()) sizes.push_back(a.dim() == 3 ? a.sizes[0] : nth(args.tensor("offs").sizes, 0));
-  sizes.push_back(from_back(a.sizes, 2));
-  sizes.push_back(b.sizes.back());
-  return make(std::move(sizes), dtype_or(args, "out_dtype", either(a.dtype, b.dtype)));
-}
-
-Results grouped_fallback(const RuleArguments& args) {
-  TensorInfo result = args.tensor("input");
-  const TensorInfo& weight = args.tensor("weight");
-  require_rank(result, {2}, "input");
-  require_rank(weight, {3}, "weight");
-  result.sizes.back() = weight.sizes.back();
-  return make(std::move(result));
-}
-
 Results bilinear(const RuleArguments& args) {
   const TensorInfo &input = args.tensor("input1"), &other = args.tensor("input2"),
                    &weight = args.tensor("weight");
@@ -295,39 +142,6 @@ void check_vecdot(const RuleArguments& args) {
 }
 
 // ---- Multiply-accumulates: products of two tensors ----
-
-SymInt matmul(const RuleArguments& args, const Results& results) {
-  const std::string_view second = args.is_given("mat2") ? "mat2" : args.is_given("vec") ? "vec" : "other";
-  return product_macs(args, results, "self", second);
-}
-
-SymInt addmm(const RuleArguments& args, const Results& results) {
-  return product_macs(args, results, "mat1", "mat2");
-}
-
-SymInt addmv(const RuleArguments& args, const Results& results) {
-  return product_macs(args, results, "mat", "vec");
-}
-
-SymInt baddbmm(const RuleArguments& args, const Results& results) {
-  return product_macs(args, results, "batch1", "batch2");
-}
-
-SymInt first_two(const RuleArguments& args, const Results& results) {
-  return product_macs(args, results, "a", "b");
-}
-
-// addbmm() also sums over the batch, which the result does not have.
-SymInt addbmm(const RuleArguments& args, const Results&) {
-  return product(operand(args, "batch1").sizes) * from_back(operand(args, "batch2").sizes, 1);
-}
-
-SymInt dot(const RuleArguments& args, const Results&) {
-  const TensorInfo &a = operand(args, "self"),
-                   &b = operand(args, args.is_given("other") ? "other" : "tensor");
-  if (a.dim() != 1 || b.dim() != 1) throw CannotTell{};
-  return same_size(a.sizes[0], b.sizes[0]);
-}
 
 // `dim` names a dimension of the broadcast shape.
 SymInt vector_dot(const RuleArguments& args, const Results& results) {
@@ -369,23 +183,6 @@ SymInt linear_out_features(const RuleArguments& args, const Results&) {
 
 SymInt linear_out_channel(const RuleArguments& args, const Results&) {
   return product(first_operand(args).sizes) * count_of(args, "out_channel");
-}
-
-// ATen/native/GroupedMM: each row, column or index of the inner dimension belongs to one group.
-SymInt grouped_macs(const TensorInfo& a, const TensorInfo& b) {
-  if (a.dim() < 2 || a.dim() > 3 || b.dim() < 2 || b.dim() > 3) throw CannotTell{};
-  const SymInt matrix =
-      from_back(a.sizes, 1) * from_back(a.sizes, 2) * b.sizes.back() * numbers_in_element(a);
-  return a.dim() == 3 && b.dim() == 3 ? a.sizes[0] * matrix : matrix;
-}
-
-SymInt grouped(const RuleArguments& args, const Results&) {
-  return grouped_macs(operand(args, "self"), operand(args, "mat2"));
-}
-
-// The grouped product of transformers' experts, for devices where torch has no kernel.
-SymInt grouped_fallback(const RuleArguments& args, const Results&) {
-  return grouped_macs(operand(args, "input"), operand(args, "weight"));
 }
 
 SymInt two_products(const RuleArguments& args, const Results&) {
@@ -513,12 +310,19 @@ SymInt trilinear(const RuleArguments& args, const Results&) {
   return turns * (pair_macs(first, second, early) + pair_macs(both, third, late));
 }
 
+constexpr std::string_view kMatmul =
+    "k * k -> | ...mk * k -> ...m | k * ...kn -> ...n | ...mk * ...kn -> ...mn";
+
 constexpr OperatorRow kMatrixProductsRows[] = {
-    {"_addmm_activation", {.macs = addmm}},
+    {"_addmm_activation", {.signature = "mn + mk * kn -> mn"}},
     {"_dyn_quant_matmul_4bit", {.macs = linear_out_features}},
     {"_foreach_mm", {.macs = each_product}},
-    {"_grouped_mm", {.shape = grouped_product, .macs = grouped}},
-    {"_int_mm", {.shape = int_mm, .macs = matmul}},
+    // ATen/native/GroupedMM: a group is a matrix of a batch, or a range of rows, columns or inner dimensions
+    // that ends at an item of `offs`.
+    {"_grouped_mm",
+     {.signature = "gmk * gkn -> gmn | mk * gkn g -> mn | gmk * kn g -> mn | mk * kn g -> gmn",
+      .batch = {.rule = &BatchRules::none}}},
+    {"_int_mm", {.signature = "mk * kn -> mn:int32"}},
     {"_mixed_dtypes_linear fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation "
      "fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation "
      "metal_prepack::linear_run mkl::_mkl_linear mkldnn::_linear_pointwise mkldnn_linear "
@@ -530,75 +334,50 @@ constexpr OperatorRow kMatrixProductsRows[] = {
      "_quantized::wrapped_fbgemm_linear_fp16_weight _quantized::wrapped_quantized_linear "
      "_wrapped_quantized_linear_prepacked",
      {.macs = linear_out_channel}},
-    {"_scaled_grouped_mm _scaled_grouped_mm_v2", {.macs = grouped}},
-    {"_scaled_mm _scaled_mm_v2", {.shape = scaled_mm, .macs = matmul}},
+    {"_scaled_grouped_mm _scaled_grouped_mm_v2",
+     {.signature = "gmk * gkn -> gmn:bfloat16 | mk * gkn -> mn:bfloat16 | gmk * kn -> mn:bfloat16 | "
+                   "mk * kn -> ?mn:bfloat16"}},
+    {"_scaled_mm _scaled_mm_v2", {.signature = "mk * kn -> mn:first"}},
     {"_trilinear", {.shape = trilinear, .macs = trilinear}},
     {"_weight_int4pack_mm", {.shape = packed_mm<8>, .macs = linear_macs}},
     {"_weight_int4pack_mm_for_cpu _weight_int4pack_mm_with_scales_and_zeros _weight_int8pack_mm",
      {.shape = packed_mm<1>, .macs = linear_macs}},
-    {"addbmm", {.traits = kKeepsDtype, .shape = addbmm, .same_dtype = {"batch1", "batch2"}, .macs = addbmm}},
-    {"addmm",
-     {.traits = kKeepsDtype,
-      .shape = addmm,
-      .of_sparse = sparse::addmm,
-      .same_dtype = {"mat1", "mat2"},
-      .macs = addmm}},
-    {"addmm. baddbmm.", {.batch = {.rule = &BatchRules::add_matmul}}},
-    {"addmv",
-     {.traits = kKeepsDtype,
-      .shape = addmv,
-      .same_dtype = {"mat", "vec"},
-      .macs = addmv,
-      .batch = {.rule = &BatchRules::add_matmul}}},
-    {"addr", {.traits = kNoMacs | kKeepsDtype, .shape = addr}},
-    {"baddbmm",
-     {.traits = kKeepsDtype, .shape = baddbmm, .same_dtype = {"batch1", "batch2"}, .macs = baddbmm}},
+    {"addbmm", {.traits = kKeepsDtype, .signature = "mn + bmk * bkn -> mn"}},
+    {"addmm", {.traits = kKeepsDtype, .signature = "mn + mk * kn -> mn", .of_sparse = sparse::addmm}},
+    {"addmv", {.traits = kKeepsDtype, .signature = "m + mk * k -> m"}},
+    {"addr", {.traits = kKeepsDtype, .signature = "mn + m * n -> mn"}},
+    {"baddbmm", {.traits = kKeepsDtype, .signature = "bmn + bmk * bkn -> bmn"}},
     {"bilinear", {.shape = bilinear, .macs = bilinear}},
-    {"bmm", {.shape = bmm, .same_dtype = {"self", "mat2"}, .macs = matmul}},
-    {"bmm. mm.", {.batch = {.rule = &BatchRules::matmul}}},
+    {"bmm", {.signature = "bmk * bkn -> bmn"}},
     {"chain_matmul linalg_multi_dot", {.shape = multi_dot, .macs = multi_dot}},
     {"cross linalg_cross", {.traits = kNoMacs, .shape = cross, .batch = {.rule = &BatchRules::cross}}},
-    {"dot",
-     {.shape = dot,
-      .same_dtype = {"self", "tensor"},
-      .macs = dot,
-      .value = values::matrix_product,
-      .batch = {.rule = &BatchRules::dot}}},
-    {"ger",
-     {.traits = kNoMacs, .synonym_of = "outer", .shape = outer, .batch = {.rule = &BatchRules::outer}}},
+    {"dot", {.signature = "k * k ->", .value = values::matrix_product}},
+    {"ger", {.synonym_of = "outer", .signature = "m * n -> mn"}},
     {"inductor::_mm_plus_mm", {.macs = two_products}},
     {"inner", {.shape = inner, .macs = inner}},
     {"kron", {.traits = kNoMacs, .shape = kronecker, .batch = {.rule = &BatchRules::kron}}},
-    {"linalg_matmul", {.shape = matmul, .macs = matmul}},
+    {"linalg_matmul", {.signature = kMatmul}},
     {"linalg_vecdot",
      {.traits = kNotForIntegers, .shape = vector_dot, .check = check_vecdot, .macs = vector_dot}},
     {"linear",
-     {.shape = linear,
-      .macs = linear_macs,
+     {.signature = "...k * nk + n -> ...n | ...k * k + ... -> ...",
       .batch = {.rule = &BatchRules::linear},
       .example = {ExampleForm::kLast, 1}}},
     {"matmul",
      {.traits = kTensorMethod,
-      .shape = matmul,
+      .signature = kMatmul,
       .of_sparse = sparse::matmul,
-      .same_dtype = {"self", "other"},
-      .macs = matmul,
       .value = values::matrix_product,
       .batch = {.rule = &BatchRules::matmul},
       .example = {ExampleForm::kRows, 1}}},
-    {"mm", {.shape = mm, .of_sparse = sparse::matmul, .same_dtype = {"self", "mat2"}, .macs = matmul}},
-    {"mv",
-     {.shape = mv,
-      .of_sparse = sparse::matmul,
-      .same_dtype = {"self", "vec"},
-      .macs = matmul,
-      .batch = {.rule = &BatchRules::matmul}}},
-    {"outer",
-     {.traits = kNoMacs, .shape = outer, .value = values::outer, .batch = {.rule = &BatchRules::outer}}},
-    {"symm_mem::_async_input_mm", {.macs = first_two}},
+    {"mm", {.signature = "mk * kn -> mn", .of_sparse = sparse::matmul}},
+    {"mv", {.signature = "mk * k -> m", .of_sparse = sparse::matmul}},
+    {"outer", {.signature = "m * n -> mn", .value = values::outer}},
+    {"symm_mem::_async_input_mm", {.signature = "mk * kn -> mn"}},
     {"tensordot", {.shape = tensordot, .macs = tensordot}},
-    {"transformers::grouped_mm_fallback", {.shape = grouped_fallback, .macs = grouped_fallback}},
-    {"vdot", {.shape = dot, .same_dtype = {"self", "other"}, .macs = dot}},
+    {"transformers::grouped_mm_fallback", {.signature = "mk * gkn g -> mn"}},
+    // Conjugates the first vector.
+    {"vdot", {.signature = "k * k ->", .batch = {.rule = &BatchRules::none}}},
 };
 
 }  // namespace

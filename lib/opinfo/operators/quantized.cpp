@@ -50,14 +50,6 @@ Results quantized_binary(const RuleArguments& args) {
   return make(broadcast(a.sizes, args.tensor("qb").sizes, args.dimensions), a.dtype);
 }
 
-Results quantized_matmul(const RuleArguments& args) {
-  const TensorInfo &a = args.tensor("qa"), &b = args.tensor("qb");
-  if (a.dim() < 2 || a.dim() != b.dim()) throw CannotTell{};
-  Sizes sizes = a.sizes;
-  sizes.back() = b.sizes.back();
-  return make(std::move(sizes), a.dtype);
-}
-
 Results quantized_cat(const RuleArguments& args) {
   const std::vector<TensorInfo> tensors = args.tensors("qx");
   if (tensors.empty()) throw CannotTell{};
@@ -200,10 +192,6 @@ SymInt packed_conv_transpose(const RuleArguments& args, const Results&) {
   return product(first_operand(args).sizes) * weights_of_channel(packed(args));
 }
 
-SymInt quantized_matmul(const RuleArguments& args, const Results& results) {
-  return product_macs(args, results, "qa", "qb");
-}
-
 // The result is unknown for weights whose packed form has no known sizes.
 SymInt packed_linear(const RuleArguments& args, const Results& results) {
   if (!results.empty() && results[0].tensor() != nullptr) return linear_macs(args, results);
@@ -281,15 +269,15 @@ constexpr OperatorRow kQuantizedRows[] = {
      "quantized::hardswish quantized::instance_norm quantized::layer_norm "
      "quantized::leaky_relu quantized::prelu quantized::relu6 quantized::sigmoid "
      "quantized::softmax quantized::threshold quantized_batch_norm",
-     {.traits = kNoMacs, .shape = same_as_first}},
+     {.traits = kNoMacs | kRankByRanks, .shape = same_as_first}},
     {"_quantized::conv2d _quantized::conv2d_relu _quantized::conv3d _quantized::conv3d_relu "
      "metal_prepack::conv2d_run mkldnn_prepacked::conv2d_run prepacked::conv2d_clamp_run "
      "vulkan_prepack::run_conv2d_context",
-     {.macs = packed_conv}},
+     {.traits = kRankByRanks, .macs = packed_conv}},
     {"_quantized::conv_transpose1d _quantized::conv_transpose2d "
      "prepacked::conv2d_transpose_clamp_run",
      {.macs = packed_conv_transpose}},
-    {"_quantized::linear _quantized::linear_dynamic", {.macs = packed_linear}},
+    {"_quantized::linear _quantized::linear_dynamic", {.traits = kRankByRanks, .macs = packed_linear}},
     {"dequantize", {.traits = kNoMacs, .shape = dequantize}},
     {"export::access_subclass_inner_tensor", {.traits = kNoMacs}},
     {"fake_quantize_per_channel_affine_cachemask fake_quantize_per_tensor_affine_cachemask",
@@ -300,11 +288,11 @@ constexpr OperatorRow kQuantizedRows[] = {
     {"quantized::add quantized::add_relu quantized::add_scalar quantized::add_scalar_relu "
      "quantized::mul quantized::mul_relu quantized::mul_scalar quantized::mul_scalar_relu",
      {.traits = kNoMacs, .shape = quantized_binary}},
-    {"quantized::cat quantized::cat_relu", {.traits = kNoMacs, .shape = quantized_cat}},
+    {"quantized::cat quantized::cat_relu", {.traits = kNoMacs | kRankByRanks, .shape = quantized_cat}},
     {"quantized::conv1d quantized::conv1d_relu quantized::conv2d quantized::conv2d_add "
      "quantized::conv2d_add_relu quantized::conv2d_relu quantized::conv3d "
      "quantized::conv3d_relu",
-     {.shape = quantized_conv, .macs = packed_conv}},
+     {.traits = kRankByRanks, .shape = quantized_conv, .macs = packed_conv}},
     {"quantized::conv1d_dynamic quantized::conv2d_dynamic quantized::conv3d_dynamic",
      {.shape = conv_dynamic, .macs = packed_conv}},
     {"quantized::conv1d_prepack quantized::conv2d_prepack quantized::conv3d_prepack "
@@ -318,7 +306,7 @@ constexpr OperatorRow kQuantizedRows[] = {
      {.shape = conv_transpose_dynamic, .macs = packed_conv_transpose}},
     {"quantized::linear quantized::linear_leaky_relu quantized::linear_relu "
      "quantized::linear_tanh",
-     {.shape = quantized_linear, .macs = packed_linear}},
+     {.traits = kRankByRanks, .shape = quantized_linear, .macs = packed_linear}},
     {"quantized::linear_dynamic quantized::linear_dynamic_fp16 quantized::linear_relu_dynamic "
      "quantized::linear_relu_dynamic_fp16 "
      "quantized::linear_with_input_q_dq_qweight_dq_output_fp32 "
@@ -330,7 +318,7 @@ constexpr OperatorRow kQuantizedRows[] = {
     {"quantized::embedding_bag_4bit quantized::embedding_bag_byte",
      {.traits = kNoMacs, .shape = quantized_embedding_bag}},
     {"quantized::embedding_bag_prepack", {.traits = kNoMacs, .shape = embedding_prepack}},
-    {"quantized::matmul", {.shape = quantized_matmul, .macs = quantized_matmul}},
+    {"quantized::matmul", {.signature = "...mk * ...kn -> ...mn:first"}},
 };
 
 }  // namespace

@@ -14,25 +14,9 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 bool is_inexact(ScalarType type) { return !is_integral(type); }
 
-bool keeps_dims(const RuleArguments& args) { return args.is_given("keepdim") && args.flag("keepdim"); }
-
-// Returns the sizes without the dimensions `dims`, or without all if that is empty; with `keep`, these are 1.
-Sizes reduced(const TensorInfo& info, std::vector<std::int64_t> dims, bool keep) {
-  dims = distinct_dims(std::move(dims), info.dim());
-  Sizes sizes;
-  for (std::size_t i = 0; i < info.sizes.size(); ++i) {
-    const bool stays = !dims.empty() && std::ranges::find(dims, static_cast<std::int64_t>(i)) == dims.end();
-    if (stays) {
-      sizes.push_back(info.sizes[i]);
-    } else if (keep) {
-      sizes.emplace_back(1);
-    }
-  }
-  return sizes;
-}
-
 // Throws Raises when the reduction for an extreme has no elements.
-void require_elements(const RuleArguments& args, const TensorInfo& info) {
+void check_elements(const RuleArguments& args) {
+  const TensorInfo& info = first_tensor(args);
   const std::vector<std::int64_t> dims =
       args.is_given("dim") ? normalize_dims(args.numbers("dim"), info.dim()) : std::vector<std::int64_t>();
   if (dims.empty()) {
@@ -45,66 +29,14 @@ void require_elements(const RuleArguments& args, const TensorInfo& info) {
   }
 }
 
-// Reduces by the arguments `dim` and `keepdim`, if the operator has them.
-Sizes reduced(const RuleArguments& args, const TensorInfo& info) {
-  return reduced(info, args.is_given("dim") ? args.numbers("dim") : std::vector<std::int64_t>(),
-                 keeps_dims(args));
-}
-
 Results two(const Sizes& sizes, Dtype first, Dtype second) {
   return make_many({TensorInfo{.sizes = sizes, .dtype = first}, TensorInfo{.sizes = sizes, .dtype = second}});
 }
 
-// amax(), mean(): the result has the dtype of the argument.
-Results reduce(const RuleArguments& args) {
-  const TensorInfo& self = first_tensor(args);
-  return make(reduced(args, self), dtype_or(args, "dtype", self.dtype));
-}
-
-// mean() refuses integers.
-Results mean(const RuleArguments& args) {
+// mean() refuses integers, unless they are converted.
+void check_mean(const RuleArguments& args) {
   if (!args.is_given("dtype"))
     require_dtype(first_tensor(args).dtype, is_inexact, first_argument(args), "a floating or complex dtype");
-  return reduce(args);
-}
-
-// sum(), prod(): integers become int64.
-Results sum(const RuleArguments& args) {
-  const TensorInfo& self = first_tensor(args);
-  return make(reduced(args, self), dtype_or(args, "dtype", sum_dtype(self.dtype)));
-}
-
-Results reduce_float(const RuleArguments& args) {
-  const TensorInfo& self = first_tensor(args);
-  return make(reduced(args, self), float_dtype(self.dtype));
-}
-
-// hash_tensor()
-Results reduce_hash(const RuleArguments& args) {
-  return make(reduced(args, first_tensor(args)), ScalarType::kUint64);
-}
-
-// norm(), var(): real numbers for complex ones.
-Results reduce_real(const RuleArguments& args) {
-  const TensorInfo& self = first_tensor(args);
-  require_dtype(self.dtype, is_inexact, first_argument(args), "a floating or complex dtype");
-  return make(reduced(args, self), real_dtype(dtype_or(args, "dtype", self.dtype)));
-}
-
-Results reduce_positions(const RuleArguments& args) {
-  return make(reduced(args, first_tensor(args)), ScalarType::kInt64);
-}
-
-// argmax()
-Results extreme_position(const RuleArguments& args) {
-  require_elements(args, first_tensor(args));
-  return reduce_positions(args);
-}
-
-// amax()
-Results reduce_extreme(const RuleArguments& args) {
-  require_elements(args, first_tensor(args));
-  return reduce(args);
 }
 
 // all(), any(): the result is bool, or uint8 for uint8.  An empty list of dimensions reduces none.
@@ -132,20 +64,8 @@ Results extreme(const RuleArguments& args) {
   if (args.is_given("other")) return make(broadcast_all(args), promoted(args, {"self", "other"}));
   const TensorInfo& self = first_tensor(args);
   if (!args.is_given("dim")) return make(Sizes(), self.dtype);
-  require_elements(args, self);
+  check_elements(args);
   return two(reduced(args, self), self.dtype, ScalarType::kInt64);
-}
-
-Results both_extremes(const RuleArguments& args) {
-  const TensorInfo& self = first_tensor(args);
-  require_elements(args, self);
-  return two(reduced(args, self), self.dtype, self.dtype);
-}
-
-Results moments(const RuleArguments& args) {
-  const TensorInfo& self = first_tensor(args);
-  require_dtype(self.dtype, is_inexact, first_argument(args), "a floating or complex dtype");
-  return two(reduced(args, self), real_dtype(self.dtype), self.dtype);
 }
 
 Results matrix_norm(const RuleArguments& args) {
@@ -156,7 +76,7 @@ Results matrix_norm(const RuleArguments& args) {
   const std::vector<std::int64_t> dims =
       args.is_given("dim") ? args.numbers("dim") : std::vector<std::int64_t>{-2, -1};
   if (dims.size() != 2) throw Raises{"dim has length " + std::to_string(dims.size()) + ", expected 2"};
-  return make(reduced(self, dims, keeps_dims(args)), dtype);
+  return make(reduced(self, dims, args.is_given("keepdim") && args.flag("keepdim")), dtype);
 }
 
 bool is_full_float(ScalarType type) { return type == ScalarType::kFloat32 || type == ScalarType::kFloat64; }
@@ -173,11 +93,11 @@ Results quantile(const RuleArguments& args) {
   return make(concatenated(args.tensor("q").sizes, sizes), self.dtype);
 }
 
-Results trace(const RuleArguments& args) { return make(Sizes(), sum_dtype(first_tensor(args).dtype)); }
-
 Results distance(const RuleArguments& args) {
   broadcast_all(args);
-  return make(Sizes(), real_dtype(promoted(args, {"self", "other"})));
+  const Dtype dtype = promoted(args, {"self", "other"});
+  require_dtype(dtype, is_inexact, "the common dtype of self and other", "a floating or complex dtype");
+  return make(Sizes(), real_dtype(dtype));
 }
 
 Results covariance(const RuleArguments& args) {
@@ -266,26 +186,6 @@ Results gradient(const RuleArguments& args) {
 
 // ---- Scans and sorting, which keep the sizes ----
 
-Results scan_sum(const RuleArguments& args) {
-  const TensorInfo& self = first_tensor(args);
-  normalize_dim(args.number("dim"), self.dim());
-  return make(self.sizes, dtype_or(args, "dtype", sum_dtype(self.dtype)));
-}
-
-Results scan_float(const RuleArguments& args) {
-  const TensorInfo& self = first_tensor(args);
-  normalize_dim(args.number("dim"), self.dim());
-  return make(self.sizes, float_dtype(self.dtype));
-}
-
-Results with_positions(const RuleArguments& args) {
-  const TensorInfo& self = first_tensor(args);
-  normalize_dim(args.number("dim"), self.dim());
-  return two(self.sizes, self.dtype, ScalarType::kInt64);
-}
-
-Results positions(const RuleArguments& args) { return make(first_tensor(args).sizes, ScalarType::kInt64); }
-
 Results topk(const RuleArguments& args) {
   TensorInfo self = first_tensor(args);
   const auto dim = static_cast<std::size_t>(normalize_dim(args.number("dim"), self.dim()));
@@ -316,14 +216,6 @@ Results diff(const RuleArguments& args) {
   return make(std::move(self.sizes), promoted(args, {first_argument(args), "prepend", "append"}));
 }
 
-Results histogram_counts(const RuleArguments& args) {
-  return make({args.size("bins")}, first_tensor(args).dtype);
-}
-
-void check_matrix(const RuleArguments& args) {
-  if (const TensorInfo* self = find_tensor(args, "self")) require_rank(*self, {2}, "self");
-}
-
 // ---- Multiply-accumulates ----
 
 // ATen/native/Correlation.cpp: the products of all pairs of variables.
@@ -351,6 +243,11 @@ SymInt matrix_norm(const RuleArguments& args, const Results&) {
   return 0;
 }
 
+constexpr std::string_view kReduced = "... -> .../dim", kExtreme = "...:real -> .../dim",
+                           kSum = "... -> .../dim:sum", kPlace = "... -> .../dim:int64",
+                           kExtremePlace = "...:real -> .../dim:int64", kNorm = "...:inexact -> .../dim:real",
+                           kWithPlaces = "...:real -> ... ...:int64";
+
 constexpr OperatorRow kReductionsRows[] = {
     {"_aminmax _amp_foreach_non_finite_check_and_unscale _amp_update_scale _cdist "
      "_cummax_helper _cummin_helper _foreach_norm _foreach_powsum _histogramdd_bin_edges "
@@ -364,16 +261,15 @@ constexpr OperatorRow kReductionsRows[] = {
       .value = values::all,
       .on_values = "builtins.all"}},
     {"all.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.all.dims"}}},
-    {"all.dim all.dims any.dim any.dims count_nonzero.dim_IntList max.dim mean.dim median.dim "
-     "min.dim norm.ScalarOpt_dim prod.dim_int std.correction std.dim std_mean.correction "
-     "std_mean.dim sum.dim_IntList var.correction var.dim var_mean.correction var_mean.dim",
-     {.batch = kReduce}},
+    {"all.dim all.dims any.dim any.dims max.dim median.dim min.dim", {.batch = kReduce}},
     {"allclose", {.traits = kNoMacs | kTensorMethod, .value = values::all_close}},
     {"is_nonzero", {.traits = kNoMacs | kTensorMethod, .value = values::to_bool}},
     {"item", {.traits = kNoMacs | kTensorMethod, .value = values::item}},
-    {"amax", {.traits = kTensorMethod, .shape = reduce_extreme, .value = values::largest, .batch = kReduce}},
-    {"amin", {.traits = kTensorMethod, .shape = reduce_extreme, .value = values::smallest, .batch = kReduce}},
-    {"aminmax", {.shape = both_extremes}},
+    {"amax",
+     {.traits = kTensorMethod, .signature = kExtreme, .check = check_elements, .value = values::largest}},
+    {"amin",
+     {.traits = kTensorMethod, .signature = kExtreme, .check = check_elements, .value = values::smallest}},
+    {"aminmax", {.signature = "...:real -> .../dim .../dim", .check = check_elements}},
     {"any",
      {.traits = kPlain | kTensorMethod,
       .shape = reduce_bool,
@@ -381,26 +277,25 @@ constexpr OperatorRow kReductionsRows[] = {
       .on_values = "builtins.any"}},
     {"any.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.any.dims"}}},
     {"argmax",
-     {.traits = kTensorMethod, .shape = extreme_position, .value = values::argmax, .batch = kReduce}},
+     {.traits = kTensorMethod, .signature = kExtremePlace, .check = check_elements, .value = values::argmax}},
     {"argmin",
-     {.traits = kTensorMethod, .shape = extreme_position, .value = values::argmin, .batch = kReduce}},
+     {.traits = kTensorMethod, .signature = kExtremePlace, .check = check_elements, .value = values::argmin}},
     {"argsort",
-     {.traits = kNoMacs,
-      .shape = positions,
-      .check = check_dim,
-      .value = values::argsort,
-      .batch = kLeading}},
+     {.traits = kNoMacs, .signature = "...:real -> ...:int64", .check = check_dim, .value = values::argsort}},
     {"corrcoef cov", {.shape = covariance, .macs = covariance}},
-    {"count_nonzero", {.traits = kNoMacs | kTensorMethod, .shape = reduce_positions}},
+    {"count_nonzero", {.traits = kNoMacs | kTensorMethod, .signature = kPlace}},
     {"count_nonzero.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.count_nonzero.dim_IntList"}}},
-    {"cummax cummin", {.traits = kNoMacs, .shape = with_positions, .batch = kLeading}},
+    {"cummax cummin", {.traits = kNoMacs, .signature = kWithPlaces, .check = check_dim}},
     {"cumprod",
-     {.traits = kNoMacs, .shape = scan_sum, .value = values::cumulative_product, .batch = kLeading}},
+     {.traits = kNoMacs,
+      .signature = "... -> ...:sum",
+      .check = check_dim,
+      .value = values::cumulative_product}},
     {"cumsum",
      {.traits = kNoMacs | kTensorMethod | kKeepsRank,
-      .shape = scan_sum,
-      .value = values::cumulative_sum,
-      .batch = kLeading}},
+      .signature = "... -> ...:sum",
+      .check = check_dim,
+      .value = values::cumulative_sum}},
     {"cumulative_trapezoid trapezoid trapz", {.traits = kNoMacs, .shape = integral}},
     {"diff",
      {.traits = kNoMacs,
@@ -412,51 +307,52 @@ constexpr OperatorRow kReductionsRows[] = {
      {.traits = kNoMacs | kTensorMethod,
       .value = values::equal_tensors,
       .batch = {.rule = &BatchRules::none}}},
-    {"frobenius_norm", {.traits = kNoMacs, .shape = reduce_real}},
+    {"frobenius_norm", {.traits = kNoMacs, .signature = kNorm}},
     {"gradient", {.traits = kNoMacs, .shape = gradient}},
-    {"hash_tensor", {.traits = kNoMacs, .shape = reduce_hash}},
-    {"histc", {.traits = kNoMacs, .shape = histogram_counts}},
+    {"hash_tensor", {.traits = kNoMacs, .signature = "... -> .../dim:uint64"}},
+    {"histc", {.traits = kNoMacs, .signature = "... -> <bins>"}},
     {"histogramdd", {.traits = kNoMacs, .hidden_alias = {{1, 1}}}},
     {"segment_reduce", {.traits = kNoMacs, .shape = segment_reduce}},
     {"kthvalue mode", {.traits = kNoMacs, .shape = extreme, .batch = kLeading}},
-    {"linalg__powsum", {.shape = reduce_real}},
+    {"linalg__powsum", {.signature = kNorm}},
     {"linalg_matrix_norm", {.shape = matrix_norm, .macs = matrix_norm, .batch = kLeading}},
-    {"linalg_norm", {.shape = reduce_real, .macs = matrix_norm, .batch = {.rule = &BatchRules::norm}}},
-    {"linalg_vector_norm", {.shape = reduce_real, .batch = kReduce}},
-    {"logcumsumexp", {.traits = kNoMacs | kForFloats, .shape = scan_float, .batch = kLeading}},
-    {"logsumexp", {.shape = reduce_float, .batch = kReduce}},
+    {"linalg_norm", {.signature = kNorm, .macs = matrix_norm, .batch = {.rule = &BatchRules::norm}}},
+    {"linalg_vector_norm", {.signature = kNorm}},
+    {"logcumsumexp", {.traits = kNoMacs | kForFloats, .signature = "... -> ...:float", .check = check_dim}},
+    {"logsumexp", {.signature = "... -> .../dim:float"}},
     {"max", {.traits = kTensorMethod, .shape = extreme, .value = values::largest}},
     {"min", {.traits = kTensorMethod, .shape = extreme, .value = values::smallest}},
     {"max.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.amax.default"}}},
-    {"mean", {.traits = kTensorMethod, .shape = mean, .value = values::mean}},
+    {"mean", {.traits = kTensorMethod, .signature = kReduced, .check = check_mean, .value = values::mean}},
     {"mean.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.mean.dim"}}},
     {"median nanmedian", {.traits = kNoMacs, .shape = extreme}},
     {"min.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.amin.default"}}},
-    {"msort", {.traits = kNoMacs, .shape = same_as_first}},
-    {"nanmean", {.traits = kNoMacs, .shape = mean}},
+    {"msort", {.traits = kNoMacs, .signature = "...:real -> ...", .batch = {.rule = &BatchRules::none}}},
+    {"nanmean", {.traits = kNoMacs, .signature = kReduced, .check = check_mean}},
     {"nanquantile quantile", {.traits = kNoMacs, .shape = quantile}},
-    {"nansum", {.shape = sum}},
-    {"norm", {.traits = kTensorMethod, .compared_as = "linalg_vector_norm", .shape = reduce_real}},
+    {"nansum", {.signature = kSum}},
+    {"norm", {.traits = kTensorMethod, .compared_as = "linalg_vector_norm", .signature = kNorm}},
     {"nuclear_norm", {.traits = kNotForIntegers | kNotForHalf, .shape = matrix_norm}},
-    {"prod", {.traits = kNoMacs | kTensorMethod, .shape = sum, .value = values::product}},
+    {"prod", {.traits = kNoMacs | kTensorMethod, .signature = kSum, .value = values::product}},
     {"prod.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.prod.dim_int"}}},
     {"renorm", {.traits = kNoMacs | kKeepsDtype | kNotForIntegers, .shape = same_as_first}},
-    {"sort", {.traits = kNoMacs | kPlain, .shape = with_positions, .value = values::sort}},
-    {"sort. sort.stable", {.batch = kLeading}},
-    {"special_logsumexp", {.traits = kNoMacs, .shape = reduce_float}},
-    {"std var", {.traits = kTensorMethod | kForFloats, .shape = reduce_real}},
+    {"sort",
+     {.traits = kNoMacs | kPlain, .signature = kWithPlaces, .check = check_dim, .value = values::sort}},
+    {"special_logsumexp", {.traits = kNoMacs, .signature = "... -> .../dim:float"}},
+    {"std var", {.traits = kTensorMethod | kForFloats, .signature = kNorm}},
     {"std.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.std.dim"}}},
-    {"std_mean var_mean", {.traits = kNoMacs | kForFloats, .shape = moments}},
+    {"std_mean var_mean",
+     {.traits = kNoMacs | kForFloats, .signature = "...:inexact -> .../dim:real .../dim"}},
     {"std_mean.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.std_mean.dim"}}},
     {"sum",
      {.traits = kPlain | kTensorMethod,
-      .shape = sum,
+      .signature = kSum,
       .of_sparse = sparse::sum,
       .value = values::sum,
       .on_values = "builtins.sum"}},
     {"sum.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.sum.dim_IntList"}}},
     {"topk", {.traits = kNoMacs, .shape = topk, .batch = kLeading}},
-    {"trace", {.traits = kNoMacs, .shape = trace, .check = check_matrix}},
+    {"trace", {.traits = kNoMacs, .signature = "mn -> :sum"}},
     {"var.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.var.dim"}}},
     {"var_mean.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.var_mean.dim"}}},
 };

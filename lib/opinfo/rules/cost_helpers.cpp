@@ -80,15 +80,6 @@ SymInt inner_size(const TensorInfo& a, const TensorInfo& b) {
   return same_size(from_back(a.sizes, 1), from_back(b.sizes, b.dim() == 1 ? 1 : 2)) * numbers_in_element(a);
 }
 
-SymInt product_macs(const RuleArguments& args, const Results& results, std::string_view first,
-                    std::string_view second) {
-  const TensorInfo &a = operand(args, first), &b = operand(args, second);
-  const SymInt inner = inner_size(a, b);
-  const bool is_known = !results.empty() && results[0].tensor() != nullptr;
-  if (is_known || b.dim() > 2) return product(first_result(results).sizes) * inner;
-  return product(without_last(a.sizes, 1)) * (b.dim() == 2 ? b.sizes[1] : SymInt(1)) * inner;
-}
-
 SymInt linear_macs(const RuleArguments& args, const Results& results) {
   const TensorInfo& input = first_operand(args);
   if (args.is_given("weight")) operand(args, "weight");

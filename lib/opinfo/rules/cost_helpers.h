@@ -39,10 +39,6 @@ SymInt weights_of_channel(const TensorInfo& weight);
 std::int64_t numbers_in_element(const TensorInfo& info);
 // Returns the size of the dimension that a matrix product of both sums over.
 SymInt inner_size(const TensorInfo& a, const TensorInfo& b);
-// Returns the MACs of the matrix product of the arguments `first` and `second`.  When the result is unknown,
-// a second factor without batch dimensions still determines them.
-SymInt product_macs(const RuleArguments& args, const Results& results, std::string_view first,
-                    std::string_view second);
 // The cost rule of linear layers, whatever the form of the weight: each feature of the result is a sum over
 // the features of the input.
 SymInt linear_macs(const RuleArguments& args, const Results& results);

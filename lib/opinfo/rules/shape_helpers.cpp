@@ -176,6 +176,25 @@ std::vector<std::int64_t> distinct_dims(std::vector<std::int64_t> dims, std::int
   return dims;
 }
 
+Sizes reduced(const TensorInfo& info, std::vector<std::int64_t> dims, bool keep) {
+  dims = distinct_dims(std::move(dims), info.dim());
+  Sizes sizes;
+  for (std::size_t i = 0; i < info.sizes.size(); ++i) {
+    const bool stays = !dims.empty() && std::ranges::find(dims, static_cast<std::int64_t>(i)) == dims.end();
+    if (stays) {
+      sizes.push_back(info.sizes[i]);
+    } else if (keep) {
+      sizes.emplace_back(1);
+    }
+  }
+  return sizes;
+}
+
+Sizes reduced(const RuleArguments& args, const TensorInfo& info) {
+  return reduced(info, args.is_given("dim") ? args.numbers("dim") : std::vector<std::int64_t>(),
+                 args.is_given("keepdim") && args.flag("keepdim"));
+}
+
 void require_dtype(Dtype dtype, bool (*is_right)(ScalarType), std::string_view what,
                    std::string_view expected) {
   if (!dtype || is_right(*dtype)) return;

@@ -90,6 +90,9 @@ void require_expandable(const ShapeEnv& dimensions, const Sizes& from, const Siz
                         std::string_view what);
 // Returns the dimensions counted from 0; throws Raises when one is named twice.
 std::vector<std::int64_t> distinct_dims(std::vector<std::int64_t> dims, std::int64_t rank);
+// Returns the sizes without the dimensions `dims`, or without all if that is empty; with `keep`, these are 1.
+Sizes reduced(const TensorInfo& info, std::vector<std::int64_t> dims, bool keep);
+Sizes reduced(const RuleArguments& args, const TensorInfo& info);  // by the arguments `dim` and `keepdim`
 // is_right() holds for the dtype, if it is known: "x1 is int64, expected a floating dtype".
 void require_dtype(Dtype dtype, bool (*is_right)(ScalarType), std::string_view what,
                    std::string_view expected);

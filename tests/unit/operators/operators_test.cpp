@@ -101,7 +101,7 @@ TEST_CASE("rows are of operators that there are, each in one", "[operators]") {
       // A fact about all overloads is in the row for all.
       CHECK(facts.traits == 0);
       CHECK((facts.shape == nullptr && facts.of_sparse == nullptr && facts.macs == nullptr &&
-             facts.check == nullptr));
+             facts.check == nullptr && facts.signature.empty()));
     }
     if (!facts.like.empty()) {
       const std::string_view like = facts.like == "=" ? name.substr(name.find("::") + 2) : facts.like;
@@ -117,6 +117,33 @@ TEST_CASE("rows are of operators that there are, each in one", "[operators]") {
       CHECK((is_any || !overloads("aten::" + std::string(synonym)).empty()));
     }
   });
+}
+
+TEST_CASE("signatures are of operators with these arguments and results", "[operators]") {
+  const auto check = [](const Operator& op) {
+    const OperatorFacts& facts = facts_of(op.base_name());
+    if (facts.forms == nullptr) return;
+    INFO(op.name << " has " << facts.signature);
+    const Schema schema = op.schema();
+    for (const SignatureForm& form : *facts.forms) {
+      CHECK(form.operands.size() <= schema.arguments.size());
+      CHECK(form.results.size() >= schema.results.size());
+    }
+  };
+  std::ranges::for_each(registered_operators(), check);
+  std::ranges::for_each(extension_operators(), check);
+}
+
+TEST_CASE("a signature is refused when it is wrong", "[operators]") {
+  for (const std::string_view text :
+       {"", "mk * kn", "mk kn -> mn -> m", "mk * -> m", "* mk -> m", "mk * + kn -> mn", "mk -> mn",
+        "m... -> m", "M -> M", "m:int32 -> m", "m:sum -> m", "m -> m:floating", "m -> m:", "m -> m:int33",
+        "m? -> m", ".../dim -> m", "m -> m | ", "m -> m | k"}) {
+    INFO(text);
+    CHECK_THROWS_AS(parse_signature(text), std::logic_error);
+  }
+  CHECK(parse_signature("mn + mk * kn -> mn").front().summed == "k");
+  CHECK(parse_signature("k * k ->").front().results.size() == 1);
 }
 
 TEST_CASE("functions of Python are operators again", "[operators]") {
