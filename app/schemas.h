@@ -7,12 +7,12 @@
 
 namespace fxtrace::cli {
 
-struct Schema {
+struct JsonSchema {
   std::string_view name;  // "graph_collection"
   std::string_view text;
 };
 
 // Sorted by name.
-const std::vector<Schema>& schemas();
+const std::vector<JsonSchema>& schemas();
 
 }  // namespace fxtrace::cli

@@ -108,7 +108,7 @@ void write_value(JsonEmitter& json, const QueryValue& value) {
   json.string(value.text);
 }
 
-void write_json(const Ask& ask, std::ostream& out) {
+void write_objects(const Ask& ask, std::ostream& out) {
   std::vector<std::string> names;
   JsonEmitter json(out);
   json.document([&] {
@@ -150,7 +150,7 @@ void write_csv(const Ask& ask, std::ostream& out) {
 
 constexpr AnswerRow<Ask> kQueryFormats[] = {
     {{".txt"}, write_plain<write_text>},
-    {{".json", "--json", "write JSON (schemas/query.schema.json)"}, write_plain<write_json>},
+    {{".json", "--json", "write JSON (schemas/query.schema.json)"}, write_plain<write_objects>},
     {{".csv", "--csv", "write CSV (RFC 4180) with a row of column names"}, write_plain<write_csv>}};
 
 struct QueryArguments {

@@ -18,12 +18,12 @@ namespace {
 
 std::vector<std::string> schema_names() {
   std::vector<std::string> names;
-  for (const Schema& schema : schemas()) names.emplace_back(schema.name);
+  for (const JsonSchema& schema : schemas()) names.emplace_back(schema.name);
   return names;
 }
 
 int run_schema(const std::string& name, Console& console) {
-  const auto found = std::ranges::find(schemas(), name, &Schema::name);
+  const auto found = std::ranges::find(schemas(), name, &JsonSchema::name);
   if (found == schemas().end()) {
     throw usage_error("unknown schema '" + name + "'" + did_you_mean(name, schema_names()),
                       {"the schemas are " + joined(schema_names())});
