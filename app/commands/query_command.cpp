@@ -83,7 +83,7 @@ class QueryTable {
   bool is_begun_ = false;
 };
 
-void write_text(const Ask& ask, std::ostream& out) {
+void write_columns(const Ask& ask, std::ostream& out) {
   QueryTable table(out);
   ask({[&](const std::vector<std::string>& columns) { table.begin(columns); },
        [&](const std::vector<QueryValue>& row) { table.add(row); }});
@@ -149,7 +149,7 @@ void write_csv(const Ask& ask, std::ostream& out) {
 }
 
 constexpr AnswerRow<Ask> kQueryFormats[] = {
-    {{".txt"}, write_plain<write_text>},
+    {{".txt"}, write_plain<write_columns>},
     {{".json", "--json", "write JSON (schemas/query.schema.json)"}, write_plain<write_objects>},
     {{".csv", "--csv", "write CSV (RFC 4180) with a row of column names"}, write_plain<write_csv>}};
 

@@ -45,7 +45,7 @@ std::string bold(const std::string& text) { return "\\fB\\%" + escaped(text) + "
 std::string italic(const std::string& text) { return "\\fI" + escaped(text) + "\\fR"; }
 
 // Writes one sentence per line, as roff wants it.
-void write_text(const std::string& text, std::ostream& out) {
+void write_escaped(const std::string& text, std::ostream& out) {
   std::size_t start = 0;
   while (start < text.size()) {
     std::size_t end = text.find(". ", start);
@@ -74,7 +74,7 @@ void write_options(const std::vector<OptionText>& options, std::ostream& out) {
       return name.starts_with('-') ? bold(name) : italic(name);
     };
     out << joined(option.names, styled) << (option.value.empty() ? "" : " " + italic(option.value)) << "\n";
-    write_text(option.help, out);
+    write_escaped(option.help, out);
   }
 }
 
@@ -109,7 +109,7 @@ void write_rows(const char* title, const Row (&rows)[N], std::ostream& out) {
   out << ".SH " << title << "\n";
   for (const Row& row : rows) {
     out << ".TP\n" << bold(row.what) << "\n";
-    write_text(row.text, out);
+    write_escaped(row.text, out);
   }
 }
 
@@ -142,7 +142,7 @@ void write_man_page(const CommandText& command, const std::string& version, std:
     out << " " << italic("COMMAND") << " ...\n.br\n" << bold(command.name) << " " << italic("MODEL");
   }
   out << "\n.SH DESCRIPTION\n";
-  write_text(command.help, out);
+  write_escaped(command.help, out);
   if (!command.arguments.empty()) {
     out << ".SH ARGUMENTS\n";
     write_options(command.arguments, out);
