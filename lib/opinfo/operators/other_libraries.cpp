@@ -46,7 +46,7 @@ Results truncated_quotient(const RuleArguments& args) {
 
 // prod(): an empty list of dimensions reduces none, as it does not for sum().
 Results product_along(const RuleArguments& args) {
-  return args.sizes("dims").empty() ? same_as_first(args) : facts_of("aten::prod").shape(args);
+  return args.sizes("dims").empty() ? same_as_first(args) : shape_by_signature(args);
 }
 
 // broadcast_in_dim(a, shape, broadcast_dimensions): where each dimension of `a` goes.
@@ -211,7 +211,7 @@ constexpr OperatorRow kOtherLibrariesRows[] = {
     {"prims::iota", {.traits = kMakesContiguous, .shape = iota}},
     {"prims::ndtri", elementwise("special_ndtri")},
     {"prims::normal", {.like = "empty", .renamed = kShape}},
-    {"prims::prod", {.traits = kReduction, .renamed = kReduced, .shape = product_along}},
+    {"prims::prod", {.traits = kReduction, .like = "=", .renamed = kReduced, .shape = product_along}},
     {"prims::reshape", {.traits = kNoMacs | kMakesContiguous, .like = "=", .renamed = kA}},
     {"prims::resize", {.traits = kNoMacs | kChangesShape, .like = "=", .renamed = "self=a size=shape"}},
     {"prims::rev", {.like = "flip", .renamed = kA}},

@@ -105,6 +105,7 @@ bool has_rank(const SignatureWord& word, std::size_t rank) {
 
 // Returns the form of a call.  Throws Raises when none fits.
 const SignatureForm& form_of(const RuleArguments& args, const OperatorFacts& facts) {
+  if (facts.forms == nullptr) throw CannotTell{};  // of another operator's rule, without `like`
   for (const SignatureForm& form : *facts.forms) {
     bool fits = true;
     for (std::size_t i = 0; i < form.operands.size() && fits; ++i) {
