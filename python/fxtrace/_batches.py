@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 from urllib.parse import quote
 
 from ._errors import Error, InputError, ProgramNotFound, UsageError
-from ._fetch import Skeleton, fetch
+from ._fetch import AT_ONCE, Skeleton, fetch
 from ._memory import saved, wrong_model
 from ._program import NOT_ALL_READ, Message, find_program, run
 from ._remote import identity, is_url, public_url
@@ -36,7 +36,6 @@ BYTES = 16 << 20  # of the texts in a batch, about
 FILES = 64  # that a run of the program reads
 _TYPES = {"INTEGER": "int64", "TEXT": "string"}
 _GIVEN = ("model", "key", "file_bytes", "modified_ns")  # columns that the database does not decide
-_AT_ONCE = 16  # files that are fetched from stores
 _NEXT_PROGRAM = 1 << 32  # ids of the programs of a file differ by multiples of it
 
 
@@ -289,7 +288,7 @@ class Models:
 
     def batches(self, paths: Iterable[PathOrNamed]) -> Iterator[pyarrow.RecordBatch]:
         left = iter(paths)
-        with option_words(self._options) as words, ThreadPoolExecutor(_AT_ONCE) as pool:
+        with option_words(self._options) as words, ThreadPoolExecutor(AT_ONCE) as pool:
             while group := list(islice(left, self._files)):
                 yield from self._read_group(group, words, pool)
 

@@ -19,6 +19,7 @@ from ._program import Renamed
 from ._remote import TAIL, NoRanges, State, Store
 from ._skeleton import Image, Range, fill
 
+AT_ONCE = 16  # files that those fetch who need many
 _SMALL = 256 << 10  # bytes of a file that is read whole
 _LARGE = 16 << 20  # bytes of a file that is read whole because it is no archive
 _SIDE_FILE = ".skeleton.json"
@@ -86,15 +87,14 @@ def fetch(
     read in ranges, or changes under the reading, for one that is no archive and has more than 16 MiB, and for a path that is taken.
     """
     store = Store(os.fspath(url), storage_options)
-    if path is not None:
-        _check_target(os.fspath(path))
+    facts = {} if path is None else _facts_of_target(os.fspath(path))
     try:
         state, end = store.state(TAIL)
     except NoRanges:
         if not whole:
             raise
         state, end = None, b""
-    if path is not None and state is not None and (known := _known(os.fspath(path), store, state, whole)) is not None:
+    if path is not None and state is not None and (known := _known(os.fspath(path), facts, store, state, whole)) is not None:
         return known
     folder = tempfile.mkdtemp(prefix="fxtrace_") if path is None else None
     file = os.fspath(path) if path is not None else os.path.join(str(folder), _file_name(store.url))
@@ -141,13 +141,16 @@ def _skeleton(file: str, store: Store, state: State, holes: Iterable[Range], fol
     return skeleton
 
 
-def _check_target(file: str) -> None:
-    """Raise InputError for a path at which there is something that fetch() has not written."""
+def _facts_of_target(file: str) -> dict[str, Any]:
+    """Return what is known of the file at a path; raise InputError if it is one that fetch() has not written."""
     if os.path.isdir(file):
         raise InputError(f"{file}: this is a directory")
+    if not os.path.exists(file):
+        return {}
     facts = _facts(file)
-    if os.path.exists(file) and not _is_own(file, facts):
+    if not _is_own(file, facts):
         raise InputError(f"{file}: there is a file that fetch() has not written", ["remove it, or give the path of another file"])
+    return facts
 
 
 def _fill(image: Image, end_start: int, end: bytes, read_headers: bool) -> tuple[list[Range], bytes]:
@@ -209,10 +212,9 @@ def _is_own(file: str, facts: Mapping[str, Any]) -> bool:
     return bool(facts) and (found.st_size, found.st_mtime_ns) == (facts["size"], facts["stamp"])
 
 
-def _known(file: str, store: Store, state: State, whole: bool) -> Skeleton | None:
+def _known(file: str, facts: Mapping[str, Any], store: Store, state: State, whole: bool) -> Skeleton | None:
     """Return what was fetched to this path before, if it is of the file in the store as it is now, and enough."""
-    facts = _facts(file)
-    if not state.tag or not facts or not os.path.exists(file) or (whole and facts["holes"]):
+    if not state.tag or not facts or (whole and facts["holes"]):
         return None
     is_same = (facts["url"], facts["size"], facts["tag"], facts["stamp"]) == (store.url, *state[:2], state.stamp)
     return _skeleton(file, store, state, facts["holes"]) if is_same else None

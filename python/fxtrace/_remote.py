@@ -7,7 +7,7 @@ import re
 import time
 import urllib.parse
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from typing import IO, Any, NamedTuple, TypeVar
 
 from ._errors import InputError, UsageError
@@ -55,11 +55,6 @@ def public_url(url: str) -> str:
             rest = rest.partition("?")[0]
         parts.append(scheme + mark + (rest.partition("#")[0] if scheme.lower() in ("http", "https") else rest))
     return re.sub(r'[\x00-\x1f"\\\x7f-\x9f\u2028\u2029\ud800-\udfff]', lambda found: urllib.parse.quote(found[0], safe="", errors="replace"), "::".join(parts))
-
-
-def whole_hint(url: str) -> str:
-    """Return the advice to fetch the whole file."""
-    return f"fetch the whole file: python -m fxtrace fetch --whole -o FILE {url if public_url(url) == url else 'URL'}"
 
 
 def _secrets(value: Any) -> Iterator[str]:
@@ -125,11 +120,12 @@ class Store:
             content = self._tried(lambda: self._files.cat_file(self._path, start=start, end=end))
             self.bytes_read += len(content)
         if len(content) != end - start:
-            raise self._error(f"the store gave {len(content)} bytes where {end - start} were asked for", [whole_hint(self._given)])
+            raise self._error(f"the store gave {len(content)} bytes where {end - start} were asked for", [self.whole_hint()])
         return bytes(content)
 
     def whole_hint(self) -> str:
-        return whole_hint(self._given)
+        """Return the advice to fetch the whole file; without a URL that cannot be told."""
+        return f"fetch the whole file: python -m fxtrace fetch --whole -o FILE {self.url if self.url == self._given else 'URL'}"
 
     def copy(self, file: IO[bytes]) -> None:
         """Write the whole file."""
@@ -141,12 +137,9 @@ class Store:
             self.bytes_read += os.path.getsize(file.name)
 
     def _copied(self, file: IO[bytes]) -> None:
-        from fsspec.asyn import sync  # type: ignore[import-untyped, import-not-found, unused-ignore]
-
         file.seek(0)
         file.truncate()
-        self.requests += 1
-        sync(self._files.loop, self._copy, file)
+        self._request(self._copy, file)
 
     def files_below(self, recursive: bool) -> list[str] | None:
         """Return the URLs of the files in a folder; None for a URL that is no folder, and for one of the web."""
@@ -169,14 +162,17 @@ class Store:
         if info.get("type") == "directory":
             raise self._error("this is a folder; give the model file inside it")
         if not isinstance(info.get("size"), int):
-            raise self._error("the store does not tell the size of the file", [whole_hint(self._given)])
+            raise self._error("the store does not tell the size of the file", [self.whole_hint()])
         return _state_of(info, info["size"])
 
     def _http(self, wanted: str, most: int) -> tuple[State, bytes]:
+        return self._request(self._answer, wanted, most)
+
+    def _request(self, ask: Callable[..., Coroutine[Any, Any, _T]], *arguments: Any) -> _T:
         from fsspec.asyn import sync  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
         self.requests += 1
-        answer: tuple[State, bytes] = sync(self._files.loop, self._answer, wanted, most)
+        answer: _T = sync(self._files.loop, ask, *arguments)
         return answer
 
     def _options_of_a_request(self, seconds: float, **headers: str) -> dict[str, Any]:
@@ -226,18 +222,18 @@ class Store:
                 expected = (max(0, size - most), size - 1) if wanted.startswith("bytes=-") else tuple(map(int, wanted[6:].split("-")))
                 if (first, last) != expected or size > _LARGEST:
                     given = f"bytes {first} to {last} of {size}"
-                    raise self._error(f"the server gave {given} where {wanted[6:]} were asked for", [whole_hint(self._given)])
+                    raise self._error(f"the server gave {given} where {wanted[6:]} were asked for", [self.whole_hint()])
                 most = last - first + 1
             elif answer.status == 200 and said.isdecimal() and int(said[:20]) <= most and wanted.startswith("bytes=-"):
                 size = most = int(said)  # the whole of a small file
             else:
-                raise NoRanges(f"{self.url}: the server does not give parts of files (ranges)", [whole_hint(self._given)])
+                raise NoRanges(f"{self.url}: the server does not give parts of files (ranges)", [self.whole_hint()])
             content = bytearray()
             async for chunk in answer.content.iter_any():
                 content += chunk
                 self.bytes_read += len(chunk)
                 if len(content) > most:
-                    raise self._error("the server gave more bytes than it said", [whole_hint(self._given)])
+                    raise self._error("the server gave more bytes than it said", [self.whole_hint()])
             if len(content) < most:
                 raise _Busy(f"the server gave {len(content)} of {most} bytes")
             return _state_of(answer.headers, size), bytes(content)

@@ -87,7 +87,8 @@ def _fill(image: Image, start: int, end: int, read_headers: bool, around: str = 
     left_out = [record for record in records if record.is_left_out() and record not in archives]
     skipped = {*archives, *left_out}
     image.need((record.header, record.after) for record in records if record not in skipped)
-    plain = set() if around else plain_tensors(cast("IO[bytes]", View(image, start, end)))
+    is_script = not around and any(record.info.filename.endswith("/constants.pkl") for record in records)
+    plain = set() if not is_script else plain_tensors(cast("IO[bytes]", View(image, start, end)))
     image.need((record.header, record.after) for record in left_out if record.info.filename in plain and record.info.file_size <= _KNOWN)
     holes: list[Range] = []
     for record in archives:

@@ -13,10 +13,9 @@ from itertools import islice
 from typing import Any
 
 from ._errors import Error, InputError
-from ._fetch import fetch
-from ._remote import State, Store, public_url
+from ._fetch import AT_ONCE, fetch
+from ._remote import State, Store, identity, public_url
 
-_AT_ONCE = 16  # models that are fetched
 _GROUP = 128  # models of which skeletons are there at the same time
 _USUAL_NAMES = ("*.pt", "*.pt2", "*.pth", "*.ts")  # as of `fxtrace catalog`
 
@@ -55,15 +54,28 @@ def _add_group(
 ) -> dict[str, Error]:
     names = {url: public_url(url) for url in urls}
     errors: dict[str, Error] = {}
-    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, ThreadPoolExecutor(_AT_ONCE) as pool:
+    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, ThreadPoolExecutor(AT_ONCE) as pool:
         locals_ = {url: os.path.join(folder, str(i)) for i, url in enumerate(urls)}
 
-        def attempt(url: str, do: Callable[[str], Any]) -> Any:
+        def fetched(some: Iterable[str]) -> None:
+            def fetch_one(url: str) -> None:
+                try:
+                    fetch(url, locals_[url], storage_options)
+                except Error as error:
+                    errors[names[url]] = error
+
+            list(pool.map(fetch_one, some))
+
+        def unchanged(url: str) -> bool:
+            """Return true for a model of the last time; the program does not open a file of which it knows size and time."""
             try:
-                return do(url)
-            except Error as error:
-                errors[names[url]] = error
-                return None
+                state = identity(url, storage_options)
+            except Error:
+                return False  # the fetch tells it
+            if state.tag and known[names[url]] == (state.size, state.stamp):
+                _set_state(locals_[url], state)
+                return True
+            return False
 
         def read_all(some: Sequence[str]) -> None:
             listed = os.path.join(folder, "list")
@@ -72,19 +84,16 @@ def _add_group(
             read(listed)
 
         known = _known(file, names.values())
-        states = dict(zip(urls, pool.map(lambda url: attempt(url, lambda _: Store(url, storage_options).state()[0]), urls)))
-        same = [url for url, state in states.items() if state is not None and state.tag and known.get(names[url]) == (state.size, state.stamp)]
-        for url in same:  # the program does not open it if it knows its size and time
-            _set_state(locals_[url], states[url])
-        others = [url for url in urls if url not in set(same) and names[url] not in errors]
-        list(pool.map(lambda url: attempt(url, lambda _: fetch(url, locals_[url], storage_options)), others))
+        asked = [url for url in urls if names[url] in known]
+        same = {url for url, is_same in zip(asked, pool.map(unchanged, asked)) if is_same}
+        fetched(url for url in urls if url not in same)
         read_all(urls)
         with closing(sqlite3.connect(file)) as database:
             failed = {path for (path,) in database.execute("SELECT path FROM models WHERE error IS NOT NULL")}
-        if again := [url for url in same if names[url] in failed]:
+        if again := [url for url in urls if url in same and names[url] in failed]:
             for url in again:
                 os.remove(locals_[url])
-            list(pool.map(lambda url: attempt(url, lambda _: fetch(url, locals_[url], storage_options)), again))
+            fetched(again)
             read_all(again)
     with closing(sqlite3.connect(file)) as database, database:
         for name, error in errors.items():
