@@ -1,17 +1,21 @@
-"""The generated part of a page of Markdown, between two comments that name the program which writes it."""
+"""The generated part of a file, between two comments that name the program which writes it, or a whole file."""
 
 import pathlib
 
 
-def update(page: pathlib.Path, writer: str, part: str, *, check: bool) -> bool:
-    """Write the part into the page, or, to check, say that it differs.  Return whether the page holds it."""
-    begin, end = f"<!-- {writer} writes what follows -->\n", f"<!-- end of what {writer} writes -->\n"
-    text = page.read_text(encoding="utf-8")
-    before, _, rest = text.partition(begin)
-    now = f"{before}{begin}{part}{end}{rest.partition(end)[2]}"
+def hold(page: pathlib.Path, text: str, writer: str, *, check: bool) -> bool:
+    """Write the file, or, to check, say that it differs.  Return whether it holds the text."""
     if not check:
-        page.write_text(now, encoding="utf-8")
-    elif now != text:
+        page.write_text(text, encoding="utf-8")
+    elif not page.exists() or text != page.read_text(encoding="utf-8"):
         print(f"{page.name} is not what {writer} writes")
         return False
     return True
+
+
+def update(page: pathlib.Path, writer: str, part: str, *, check: bool, comment: tuple[str, str] = ("<!-- ", " -->")) -> bool:
+    """Write the part into the file, or, to check, say that it differs.  Return whether the file holds it."""
+    before, after = comment
+    begin, end = f"{before}{writer} writes what follows{after}\n", f"{before}end of what {writer} writes{after}\n"
+    head, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    return hold(page, f"{head}{begin}{part}{end}{rest.partition(end)[2]}", writer, check=check)

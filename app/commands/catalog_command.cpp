@@ -417,7 +417,7 @@ int run_catalog(const CatalogArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   const bool is_strict = std::exchange(config.strict, false);
   if (arguments.merges) {
-    const auto is_of_reading = [](const OptionRow& row) { return std::string_view(row.name) != "--strict"; };
+    const auto is_of_reading = [](const OptionRow& row) { return row.key != "strict"; };
     if (arguments.trace.any(is_of_reading))
       throw usage_error("--merge reads no models: options of a trace do not apply");
     if (arguments.files.paths.empty()) throw usage_error("--merge: expected catalogs as PATHs");

@@ -143,17 +143,6 @@ ShapeEnv dimensions_of(const GraphCollection& collection, const TraceOptions& op
   return dimensions;
 }
 
-// Returns the options that a collection was traced with, as far as they can be read.
-TraceOptions options_of(const GraphCollection& collection) {
-  Config config;
-  try {
-    read_config(collection.options_json, collection.model.file, config);
-  } catch (const Error&) {
-    return {};  // dimensions have no ranges then
-  }
-  return config.options;
-}
-
 // Returns everything that the security checks find in the file and in its tensors.
 std::vector<SecurityFinding> findings_of(const InputFile& input, const FileInfo& info,
                                          const security::CheckpointShards* shards) {
@@ -183,7 +172,8 @@ void read_model(const CheckArguments& arguments, const Config& given, const File
     model.model = collection.model;
     model.collection = &collection;
     const bool is_saved = info.kind == FileKind::kText;
-    model.dimensions = dimensions_of(collection, is_saved ? options_of(collection) : config.options);
+    model.dimensions =
+        dimensions_of(collection, is_saved ? saved_options(collection).options : config.options);
   } catch (const Error& error) {
     if (is_needed || error.kind() == ErrorKind::kInternal) throw;
     if (error.kind() == ErrorKind::kInput) {

@@ -79,12 +79,7 @@ struct ConvertArguments : ModelArguments {
 };
 
 // Returns whether the option changes the trace, and not only selects the model.
-bool is_no_choice(const OptionRow& row) { return row.key == nullptr || std::string_view(row.key) != "model"; }
-
-bool may_be_chosen(const OptionRow& row) {
-  const std::string_view key = row.key == nullptr ? "" : row.key;
-  return row.group != kLeaves && key != "hooks" && key != "control_flow" && key != "cost" && key != "method";
-}
+bool is_no_choice(const OptionRow& row) { return row.key != "model"; }
 
 std::map<std::string, std::int64_t> read_hints(const std::vector<std::string>& texts) {
   std::map<std::string, std::int64_t> hints;
@@ -416,7 +411,7 @@ Command make_convert_command(CLI::App& app) {
   add_value(app, part_group, "--to", part.to, "NODE",
             "a node that the part ends with; repeatable. Default: the graph's output")
       ->allow_extra_args(false);
-  arguments->add_to(app, may_be_chosen);
+  arguments->add_to(app);
   return [arguments](Console& console) { return run_convert(*arguments, console); };
 }
 

@@ -64,11 +64,6 @@ struct PartitionArguments : ModelArguments {
 constexpr const char* kFunctional = "functional";
 constexpr std::size_t kMostPieces = 900;  // each is an open file
 
-bool may_be_chosen(const OptionRow& row) {
-  const std::string_view key = row.key == nullptr ? "" : row.key;
-  return row.group != kLeaves && key != "hooks" && key != "control_flow";
-}
-
 std::string list_of_sets() {
   std::string text;
   for (const ShippedSet& shipped : shipped_sets()) {
@@ -329,7 +324,7 @@ Command make_partition_command(CLI::App& app) {
       "write each part of the model's own graph as a program (.pt2) with its weights, and plan.json, "
       "which joins them (schemas/plan.schema.json); python.md shows how to run it");
   arguments->answer.add_to(app, "", true);
-  arguments->add_to(app, may_be_chosen);
+  arguments->add_to(app);
   return [arguments](Console& console) { return run_partition(*arguments, console); };
 }
 

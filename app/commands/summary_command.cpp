@@ -231,7 +231,7 @@ Command make_summary_command(CLI::App& app) {
       ->excludes(fold);
   arguments->costs.add_to(app, table);
   arguments->answer.add_to(app);
-  arguments->add_to(app, is_no_pass);
+  arguments->add_to(app);
   return [arguments](Console& console) { return run_summary(*arguments, console); };
 }
 

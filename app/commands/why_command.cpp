@@ -15,6 +15,7 @@
 #include "app/options/trace_options.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
+#include "fxtrace/saved_collection.h"
 #include "graph/analysis/collection_summary.h"
 #include "summaries/explanation.h"
 #include "trace/options/input_spec.h"
@@ -38,14 +39,8 @@ struct WhyArguments : ModelArguments {
 
 // Returns the range that options give the dimension; for a saved collection, its own options.
 Range given_range(const std::string& name, const Config& config, const TraceResult& result) {
-  if (result.program != nullptr) return make_dimensions(config.options).range(name);
-  Config saved;
-  try {
-    read_config(result.collection.options_json, "options", saved);
-    return make_dimensions(saved.options).range(name);
-  } catch (const Error&) {
-    return {};  // the options are those of another version
-  }
+  const bool is_saved = result.program == nullptr;
+  return make_dimensions(is_saved ? saved_options(result.collection).options : config.options).range(name);
 }
 
 void explain_modules(const WhyArguments& arguments, const TraceResult& result, bool folds,
@@ -71,8 +66,6 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
         Output& output, Isolated& isolated, Console& console) {
   const TraceResult& result = trace_or_read(config, arguments.trace.any(), input, isolated, console);
   const GraphCollection& collection = result.collection;
-  TraceOptions options = config.options;  // for the traces that are tried
-  options.spent = result.spent;
   const std::size_t format = arguments.answer.format();
   Explanation explanation;
   explanation.model = collection.model;
@@ -88,7 +81,8 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
   } else if (arguments.dimension) {
     const std::string& name = *arguments.dimension;
     explanation.dimension = explain_dimension(collection, name, given_range(name, config, result));
-    if (result.program != nullptr) try_ranges(*result.program, options, collection, *explanation.dimension);
+    if (result.program != nullptr)
+      try_ranges({*result.program, config.options, collection, result.spent}, *explanation.dimension);
   }
   const bool asks_of_failed =
       arguments.path
@@ -96,7 +90,7 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
                                 [](const auto& module) { return module.cause == ModuleCause::kFailed; })
           : !arguments.dimension && !arguments.guard && explanation.failed > 0;
   if (asks_of_failed && result.program != nullptr)
-    explanation.suggestions = find_suggestions(*result.program, options, collection);
+    explanation.suggestions = find_suggestions({*result.program, config.options, collection, result.spent});
   output.write([&](std::ostream& out) { kWhyFormats[format].write(explanation, out, layout); });
   return strict_code(config, collection, input, console, kDone);
 }
@@ -144,7 +138,7 @@ Command make_why_command(CLI::App& app) {
                  "a guard: its number among those of all graphs, from 1, or its expression")
       ->type_name("N|EXPR");
   arguments->answer.add_to(app);
-  arguments->add_to(app, is_no_pass);
+  arguments->add_to(app);
   CLI::Option* dim = app.get_option("--dim");
   dim->type_name("NAME[=LO..HI]");
   dim->description("explain the dimension NAME. NAME=LO..HI: " + dim->get_description());

@@ -1,5 +1,5 @@
-// Generates documents from the descriptions of commands: manual pages, shell completions, the reference of
-// options.
+// Generates documents from the descriptions of commands: manual pages, shell completions, and JSON
+// for scripts/reference.
 #pragma once
 
 #include <ostream>
@@ -13,8 +13,8 @@ namespace fxtrace::cli {
 // what all commands share.
 void write_man_page(const CommandText& command, const std::string& version, std::ostream& out);
 
-// Writes the body of docs/reference/options.md: the commands of `program` with all their options.
-void write_options_page(const CommandText& program, std::ostream& out);
+// Writes the commands of `program` with all their options, and the table of the options of a trace, as JSON.
+void write_options_json(const CommandText& program, std::ostream& out);
 
 // Write completion scripts for commands, options, listed values of options, and files.  `program` is fxtrace
 // itself with its commands; `fxtrace MODEL` alone means `summary`.

@@ -1,7 +1,7 @@
 // Writes manual pages and shell completions into a folder, laid out as share/ of an installation.  Runs in
 // the build:
 //   fxtrace_documents FOLDER
-//   fxtrace_documents --options-page     writes the reference of options to stdout, for scripts/reference
+//   fxtrace_documents --options     writes the options as JSON to stdout, for scripts/reference
 #include <algorithm>
 #include <exception>
 #include <filesystem>
@@ -38,13 +38,13 @@ void write_man_pages(const CommandText& command, const std::filesystem::path& fo
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::cerr << "usage: fxtrace_documents FOLDER|--options-page\n";
+    std::cerr << "usage: fxtrace_documents FOLDER|--options\n";
     return 2;
   }
   try {
     const CommandText program = fxtrace::cli::describe(fxtrace::cli::CommandLine().app());
-    if (argv[1] == std::string("--options-page")) {
-      fxtrace::cli::write_options_page(program, std::cout);
+    if (argv[1] == std::string("--options")) {
+      fxtrace::cli::write_options_json(program, std::cout);
       return 0;
     }
     const std::filesystem::path folder = argv[1];

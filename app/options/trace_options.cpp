@@ -14,25 +14,21 @@
 namespace fxtrace::cli {
 namespace {
 
-// Returns the row of the list that this row's values are added to.
-const OptionRow* list_row(const OptionRow* row) {
-  if (row->adds_to == nullptr) return row;
-  const auto is_it = [&](const OptionRow& other) {
-    return other.key != nullptr && std::string_view(other.key) == row->adds_to;
-  };
-  return &*std::find_if(option_table().begin(), option_table().end(), is_it);
+// Returns the place in the table of the list that an option's values are added to: rules of all options keep
+// the order in which they are given.
+const OptionRow* list_row(const OptionRow& row) {
+  const OptionKind kind = row.kind == OptionKind::kRule ? OptionKind::kRules : row.kind;
+  return kind == row.kind ? &row : &*std::ranges::find(option_table(), kind, &OptionRow::kind);
 }
-
-// Costs can be computed for a graph that is traced already, too.
-bool is_cost(const OptionRow& row) { return row.key != nullptr && std::string_view(row.key) == "cost"; }
 
 }  // namespace
 
-void TraceArguments::add_to(CLI::App& app, const OptionFilter& which) {
+void TraceArguments::add_to(CLI::App& app) {
   bool has_passes = false;
   for (std::size_t group = 0; group < std::size(kOptionGroups); ++group) {
     for (const OptionRow& row : option_table()) {
-      if (row.name == nullptr || row.group != group || (which && !which(row))) continue;
+      if (row.name.empty() || row.group != group || row.not_for.find(app.get_name()) != row.not_for.npos)
+        continue;
       add_row(app, row)->group(kOptionGroups[group]);
       has_passes = has_passes || group == kPasses;
     }
@@ -41,29 +37,27 @@ void TraceArguments::add_to(CLI::App& app, const OptionFilter& which) {
 }
 
 CLI::Option* TraceArguments::add_row(CLI::App& app, const OptionRow& row) {
-  using Kind = OptionValue::Kind;
-  const OptionValue& value = row.value;
-  if (value.kind == Kind::kFlag) {
+  if (row.kind == OptionKind::kFlag) {
     return app.add_flag_callback(row.name, [this, &row] { given_.push_back({&row, ""}); }, row.help);
   }
   const auto take = [this, &row](const std::string& text) {
-    if (row.value.kind == Kind::kConfigFile) {
+    if (row.kind == OptionKind::kConfigFile) {
       config_file_ = text;
     } else {
       given_.push_back({&row, text});
     }
   };
   CLI::Option* option = app.add_option_function<std::string>(row.name, take, row.help)->type_name(row.type);
-  if (value.kind == Kind::kInteger) option->check(integer_from(value.least));
-  if (value.kind == Kind::kChoice) option->check(one_of(value.choices));
+  if (row.kind == OptionKind::kInteger) option->check(integer_from(row.least));
+  if (row.kind == OptionKind::kChoice) option->check(one_of(row.choices));
   // Repeatable options are recorded as they are parsed, which keeps the order across options.
-  if (value.kind == Kind::kRepeatable) return option->trigger_on_parse();
+  if (row.is_repeatable()) return option->trigger_on_parse();
   return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 bool TraceArguments::any(const OptionFilter& which) const {
   return config_file_ || std::ranges::any_of(given_, [&](const Given& given) {
-           return !is_cost(*given.row) && (!which || which(*given.row));
+           return given.row->key != "cost" && (!which || which(*given.row));
          });
 }
 
@@ -88,17 +82,16 @@ Config TraceArguments::resolve(Console& console) const {
   // The order is that of the table, as a file is read; within one list it is the order given.
   auto given = given_;
   std::stable_sort(given.begin(), given.end(),
-                   [](const Given& a, const Given& b) { return list_row(a.row) < list_row(b.row); });
-  OptionSource source{.folder = {},
-                      .read_file = [&](const std::string& file) { return read_small_file(file, console); }};
-  for (const auto& [row, text] : given) row->value.from_text(config, text, source);
+                   [](const Given& a, const Given& b) { return list_row(*a.row) < list_row(*b.row); });
+  OptionSource source{.read_file = [&](const std::string& file) { return read_small_file(file, console); }};
+  for (const auto& [row, text] : given) set_option(*row, text, source, config);
   check_passes(config.passes);
   for (const std::string& library : config.options.op_libraries) console.has_read(library);
   return config;
 }
 
-void ModelArguments::add_to(CLI::App& app, const OptionFilter& which) {
-  trace.add_to(app, which);
+void ModelArguments::add_to(CLI::App& app) {
+  trace.add_to(app);
   isolation.add_to(app);
   verbose.add_to(app);
 }

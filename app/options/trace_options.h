@@ -20,15 +20,15 @@ namespace fxtrace::cli {
 
 using OptionFilter = std::function<bool(const OptionRow&)>;
 
-// Selects the options of a trace except passes, for commands that run none.
+// Selects the options of a trace except passes, which run on a traced collection as well.
 inline bool is_no_pass(const OptionRow& row) { return row.group != kPasses; }
 
 // The parsed options.  CLI11 writes into this object after add_to(), so it must not be moved before parsing
 // ends.
 class TraceArguments {
  public:
-  // `which` selects the options of the command; empty: all.
-  void add_to(CLI::App& app, const OptionFilter& which = {});
+  // Adds the options that the command takes.
+  void add_to(CLI::App& app);
 
   // Returns the configuration file, if any, overridden by the command line.  The console records the files
   // that are read for that.  Throws Error(kUsage).
@@ -41,7 +41,8 @@ class TraceArguments {
   bool has(std::string_view option, const std::string& text) const;
   const std::optional<std::string>& config_file() const { return config_file_; }
 
-  // Returns whether the command line has any of these options, except --cost, for which `which` holds.
+  // Returns whether the command line has any option, but --cost, for which `which` holds: costs can be
+  // computed for a graph that is traced already, too.
   bool any(const OptionFilter& which = {}) const;
 
  private:
@@ -62,7 +63,7 @@ struct ModelArguments {
   IsolationArguments isolation;
   VerboseArgument verbose;
 
-  void add_to(CLI::App& app, const OptionFilter& which = {});
+  void add_to(CLI::App& app);
   // Directs the log to the console, and returns the configuration.  Throws Error(kUsage).
   Config set_up(Console& console) const;
 };

@@ -14,12 +14,12 @@ namespace fxtrace {
 namespace {
 
 std::unique_ptr<const Program> load(const FileInfo& info, const TraceOptions& options,
-                                    const Listener& listener) {
+                                    const SpentUnits& spent, const Listener& listener) {
   if (!is_traceable(info.kind)) throw not_traceable(info);
   if (info.kind == FileKind::kExportedProgram)
     return std::make_unique<const ExportedProgram>(info, options.model);
   if (options.model) throw usage_error("--model needs an archive of exported programs; this is " + info.what);
-  return interpreter::load_torchscript(info, options, listener);
+  return interpreter::load_torchscript(info, options, listener, spent);
 }
 
 // Calls f() and adds the file to its errors.
@@ -40,7 +40,7 @@ TraceResult traced(const ModelFile& file, const FileInfo& info, const TraceOptio
   return naming_file(file, [&] {
     if (wanted.loaded) return trace_program(wanted.loaded, options, wanted, listener);
     const Timer timer;
-    std::unique_ptr<const Program> program = load(info, options, listener);
+    std::unique_ptr<const Program> program = load(info, options, wanted.spent, listener);
     const std::string time = timer.milliseconds();
     listener.progress("loaded " + std::to_string(program->modules().size()) + " modules and " +
                       std::to_string(program->parameters().size()) + " parameters and buffers in " + time);
@@ -54,7 +54,7 @@ TraceResult traced(const ModelFile& file, const FileInfo& info, const TraceOptio
 
 std::unique_ptr<const Program> load_program(const ModelFile& file, const FileInfo& info,
                                             const TraceOptions& options, const Listener& listener) {
-  return naming_file(file, [&] { return load(info, options, listener); });
+  return naming_file(file, [&] { return load(info, options, nullptr, listener); });
 }
 
 const FxtraceEngine* open_libraries(TraceOptions& options, bool runs_model, const Listener& listener,
@@ -76,12 +76,9 @@ const FxtraceEngine* open_libraries(TraceOptions& options, bool runs_model, cons
 }
 
 TraceResult trace_file(const ModelFile& file, const FileInfo& info, const std::string& name,
-                       const Config& config, const TraceRequest& wanted, const Listener& listener) {
-  // One budget for the whole trace of a file.
-  TraceOptions options = config.options;
-  options.spent = std::make_shared<std::int64_t>(0);
-  TraceResult result = traced(file, info, options, wanted, listener);
-  result.spent = options.spent;
+                       const Config& config, TraceRequest wanted, const Listener& listener) {
+  wanted.spent = std::make_shared<std::int64_t>(0);  // one budget for the whole trace of a file
+  TraceResult result = traced(file, info, config.options, wanted, listener);
   if (config.strict && !result.misfits.empty()) throw usage_error(result.misfits.front().text());
   warn_of(result.misfits, listener);
   warn_of(result.undone, listener);

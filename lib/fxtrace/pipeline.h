@@ -39,6 +39,6 @@ std::unique_ptr<const Program> load_program(const ModelFile& file, const FileInf
 // Throws Error(kUsage) for an option without effect if the configuration is strict, as it is probably a
 // mistake, and Error at file.path() for all other problems.
 TraceResult trace_file(const ModelFile& file, const FileInfo& info, const std::string& name,
-                       const Config& config, const TraceRequest& wanted, const Listener& listener);
+                       const Config& config, TraceRequest wanted, const Listener& listener);
 
 }  // namespace fxtrace

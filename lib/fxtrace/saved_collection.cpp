@@ -60,6 +60,16 @@ GraphCollection read_collection_file(const ModelFile& file, const std::string& n
   return collection;
 }
 
+Config saved_options(const GraphCollection& collection) {
+  try {
+    Config config;
+    read_config(collection.options_json, collection.model.file, config);
+    return config;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 void check_passes(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (find_pass(name) == nullptr) {

@@ -8,6 +8,7 @@
 #include "extract/extract.h"
 #include "graph/graph_collection.h"
 #include "passes/pass.h"
+#include "trace/options/config.h"
 #include "trace/search/trace_program.h"
 
 namespace fxtrace {
@@ -16,6 +17,9 @@ namespace fxtrace {
 // name in messages.  Throws Error(kInput).
 GraphCollection read_collection_file(const ModelFile& file, const std::string& name,
                                      const Listener& listener);
+
+// Returns the options that the collection was traced with; the defaults if they are those of another version.
+Config saved_options(const GraphCollection& collection);
 
 // Throws Error(kUsage) for an unknown name of a pass.
 void check_passes(const std::vector<std::string>& names);

@@ -14,8 +14,9 @@ namespace fxtrace::interpreter {
 
 class BoundTorchScriptProgram : public BoundProgram {
  public:
-  BoundTorchScriptProgram(const TorchScriptProgram& program, const TraceOptions& options)
-      : program_(program), options_(options), budget_(options, program.file_size()) {}
+  BoundTorchScriptProgram(const TorchScriptProgram& program, const TraceOptions& options,
+                          const SpentUnits& spent)
+      : program_(program), options_(options), budget_(options.limits, program.file_size(), spent) {}
 
   std::vector<MethodInfo> methods(ModuleId module) const override { return program_.methods(module); }
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;

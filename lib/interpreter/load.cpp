@@ -15,30 +15,31 @@ class LoadedProgram final : public TorchScriptProgram {
  public:
   // States are followed symbolically, so that numbers and flags are there and packed parameters are known to
   // exist.
-  LoadedProgram(std::unique_ptr<TorchScriptArchive> archive, const TraceOptions& options)
+  LoadedProgram(std::unique_ptr<TorchScriptArchive> archive, const TraceOptions& options,
+                const SpentUnits& spent)
       : TorchScriptProgram(std::move(archive)) {
-    Budget budget(options, file_size());
+    Budget budget(options.limits, file_size(), spent);
     ObjectStates states(*this, options, budget);
     read_states([&](const auto& object, const Value& state) { states.set(object, state); }, states.made());
   }
-  std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override {
-    return std::make_unique<BoundTorchScriptProgram>(*this, options);
+  std::unique_ptr<BoundProgram> bind(const TraceOptions& options, const SpentUnits& spent) const override {
+    return std::make_unique<BoundTorchScriptProgram>(*this, options, spent);
   }
 };
 
 }  // namespace
 
 std::unique_ptr<const Program> make_program(std::unique_ptr<TorchScriptArchive> archive,
-                                            const TraceOptions& options) {
-  return std::make_unique<const LoadedProgram>(std::move(archive), options);
+                                            const TraceOptions& options, const SpentUnits& spent) {
+  return std::make_unique<const LoadedProgram>(std::move(archive), options, spent);
 }
 
 std::unique_ptr<const Program> load_torchscript(const FileInfo& info, const TraceOptions& options,
-                                                const Listener& listener) {
+                                                const Listener& listener, const SpentUnits& spent) {
   auto archive = std::make_unique<TorchScriptArchive>(info);
   archive->load();
   warn_of(provide_operators(*archive, options), listener);
-  return make_program(std::move(archive), options);
+  return make_program(std::move(archive), options, spent);
 }
 
 }  // namespace fxtrace::interpreter

@@ -14,9 +14,9 @@ class TorchScriptArchive;
 // of identify_file().  Throws Error; a trace of the program does so as well, for code that is only compiled
 // then.
 std::unique_ptr<const Program> load_torchscript(const FileInfo& info, const TraceOptions& options,
-                                                const Listener& listener);
+                                                const Listener& listener, const SpentUnits& spent = nullptr);
 // Returns the program of an archive that is open.
 std::unique_ptr<const Program> make_program(std::unique_ptr<TorchScriptArchive> archive,
-                                            const TraceOptions& options);
+                                            const TraceOptions& options, const SpentUnits& spent = nullptr);
 
 }  // namespace fxtrace::interpreter

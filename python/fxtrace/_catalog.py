@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._batches import FILES, ROWS, Models, PathOrNamed, Reader, Tables, define, export, item_of, make, rows_of, schema_of
 from ._errors import InputError, UsageError
+from ._options import TraceOptions, Unpack
 from ._program import Message, run, warn_of
 from ._remote import is_url
 from ._stored_models import add_models, urls_of
@@ -33,7 +34,7 @@ class _Catalog:
         include: Texts = (),
         storage_options: Mapping[str, Any] | None = None,
         verify_content: bool = False,
-        **options: Any,
+        **options: Unpack[TraceOptions],
     ) -> sqlite3.Connection:
         """Read models into a SQLite database, as `fxtrace catalog` does: a row for each model, module, node, ...
 
@@ -151,7 +152,7 @@ class _Catalog:
         check_keywords("key", given)
         return item_of(path, define(given).settings, storage_options)[0].key or ""
 
-    def rows(self, path: ModelLike, *, name: str | None = None, **options: Any) -> dict[str, pyarrow.Table]:
+    def rows(self, path: ModelLike, *, name: str | None = None, **options: Unpack[TraceOptions]) -> dict[str, pyarrow.Table]:
         """Return the tables of a catalog of this one model, by name: "models", "modules", "nodes", ...
 
         - path: the file or its URL, an open file, its bytes, or a model in torch's memory;

@@ -11,6 +11,7 @@ from typing import Any
 
 from ._collection import Collection
 from ._data import Source
+from ._options import TraceOptions, Unpack
 from ._program import BROKEN, STRICT_FAILED, Message, run
 from ._render import At, at_words
 from ._trace import ModelLike, Path, Texts, check_keywords, input_argument, option_words
@@ -106,7 +107,7 @@ def check(
     programs_only: bool = False,
     verify_content: bool = False,
     baseline: Path | None = None,
-    **options: Any,
+    **options: Unpack[TraceOptions],
 ) -> CheckReport:
     """Check a model or collection against rules, as `fxtrace check` does; the default rules are no_failed and security.
 

@@ -9,14 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ._errors import Error, UsageError
+from ._options import ConvertOptions, Unpack
 from ._program import STRICT_FAILED, Message, run, warn_of
 from ._trace import ModelLike, Path, Texts, check_keywords, model_argument, option_words
 
 if TYPE_CHECKING:
     import torch
-
-# Keywords of trace() that convert() fixes, so that the graph has operators alone.
-_FIXED = ("hooks", "control_flow", "leaf", "no_leaf", "no_default_leaves", "max_depth", "wrap", "no_wrap", "cost")
 
 
 class CannotConvert(Error):
@@ -47,7 +45,7 @@ def convert(
     drop_output: Sequence[int] = (),
     no_weights: bool = False,
     external_weights: bool = False,
-    **options: Any,
+    **options: Unpack[ConvertOptions],
 ) -> torch.export.ExportedProgram: ...
 
 
@@ -70,7 +68,7 @@ def convert(
     drop_output: Sequence[int] = (),
     no_weights: bool = False,
     external_weights: bool = False,
-    **options: Any,
+    **options: Unpack[ConvertOptions],
 ) -> str: ...
 
 
@@ -92,7 +90,7 @@ def convert(
     drop_output: Sequence[int] = (),
     no_weights: bool = False,
     external_weights: bool = False,
-    **options: Any,
+    **options: Unpack[ConvertOptions],
 ) -> torch.export.ExportedProgram | str:
     """Convert a TorchScript archive to a program of torch.export, as `fxtrace convert` does, without running the model.
 
@@ -119,7 +117,7 @@ def convert(
     Raises UsageError for wrong options; InputError for a file that is not a model, or that cannot be read or written; and
     CannotConvert if a program cannot express what the model does.
     """
-    check_keywords("convert", options, without=_FIXED)
+    check_keywords("convert", options)
     name, content = model_argument(path)
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options, name if content is None else content) as words:
         file = os.path.join(folder, "program.pt2") if output is None else os.fspath(output)

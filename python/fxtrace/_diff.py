@@ -11,6 +11,7 @@ from typing import Any
 
 from ._collection import Collection
 from ._data import Amount, Source
+from ._options import TraceOptions, Unpack
 from ._program import Message, run
 from ._render import At, at_words
 from ._trace import ModelLike, check_keywords, input_argument, option_words
@@ -95,7 +96,7 @@ def diff(
     only: str | Sequence[str] | None = None,
     ignore: str | Sequence[str] | None = None,
     verify_content: bool = False,
-    **options: Any,
+    **options: Unpack[TraceOptions],
 ) -> Comparison:
     """Compare two models or collections, as `fxtrace diff` does.
 

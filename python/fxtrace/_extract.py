@@ -9,24 +9,25 @@ from typing import Any
 from ._collection import Collection
 from ._data import parse
 from ._memory import Kept, kept
+from ._options import TraceOptions, Unpack
 from ._program import run, warn_of
 from ._remote import is_url, public_url
 from ._trace import ModelLike, check_keywords, input_argument, option_words
 
 
 def extract(
-    model: ModelLike | Collection,
+    path: ModelLike | Collection,
     module: str | None = None,
     *,
     call: int | None = None,
     start: str | Iterable[str] = (),
     end: str | Iterable[str] = (),
     graph: str | None = None,
-    **options: Any,
+    **options: Unpack[TraceOptions],
 ) -> Collection:
     """Extract a part of a model or collection, as `fxtrace extract` does.
 
-    - model: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
+    - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
     - module, call: a call of a module, by its path and number, the first from 1;
     - start, end: names of nodes, --from and --to on the command line;
     - graph: the module whose graph has these nodes, the root by default;
@@ -38,7 +39,7 @@ def extract(
     cannot be read.
     """
     check_keywords("extract", options)
-    name, content = input_argument(model)
+    name, content = input_argument(path)
     with option_words(options, name if content is None else content) as words:
         for option, value in (("--module", module), ("--call", call), ("--graph", graph)):
             if value is not None:
@@ -48,7 +49,7 @@ def extract(
                 words += [option, each]
         output = run("extract", "-f", "json", *words, name, stdin=content)
     warn_of(output.messages, stacklevel=3)
-    return Collection.from_json(parse(output.stdout), _model_file(model), output.messages, _kept(model))
+    return Collection.from_json(parse(output.stdout), _model_file(path), output.messages, _kept(path))
 
 
 def _kept(model: Any) -> Kept | None:

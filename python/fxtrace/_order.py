@@ -9,6 +9,7 @@ from typing import Any
 
 from ._collection import Collection
 from ._data import Amount
+from ._options import TraceOptions, Unpack
 from ._program import Message, run
 from ._render import At, at_words
 from ._trace import ModelLike, check_keywords, input_argument, option_words
@@ -98,15 +99,15 @@ class Order:
 
 
 def order(
-    model: ModelLike | Collection,
+    path: ModelLike | Collection,
     *,
     at: At | None = None,
     buckets: int | str | None = None,
-    **options: Any,
+    **options: Unpack[TraceOptions],
 ) -> Order:
     """Return the order in which a model or collection uses its modules and parameters, as `fxtrace order` does.
 
-    - model: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
+    - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
     - at: numbers for named sizes, or the shapes of inputs: {"batch": 1, "seq": 4096};
     - buckets: the most bytes of a bucket, 25_000_000 or "25MiB", to group the parameters into buckets too;
     - options: the keywords of trace(), for a model.
@@ -117,7 +118,7 @@ def order(
     Raises UsageError for wrong options; InputError for a file that is not a model or cannot be read.
     """
     check_keywords("order", options)
-    name, content = input_argument(model)
+    name, content = input_argument(path)
     with option_words(options, name if content is None else content) as words:
         words += at_words(at)
         if buckets is not None:

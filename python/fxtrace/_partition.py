@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._collection import Collection
 from ._data import Source
 from ._errors import InputError
+from ._options import PartitionOptions, Unpack
 from ._plan import Backend, Piece, PlanData
 from ._program import BROKEN, STRICT_FAILED, Message, run
 from ._render import At, at_words
@@ -136,7 +137,7 @@ def partition(
     max_regions: int | None = None,
     require: Texts | None = None,
     extract: Path | None = None,
-    **options: Any,
+    **options: Unpack[PartitionOptions],
 ) -> Partition:
     """Partition a model or collection, as `fxtrace partition` does.
 

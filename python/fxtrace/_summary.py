@@ -6,24 +6,25 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from ._collection import Collection
+from ._options import SummaryOptions, Unpack
 from ._program import run
 from ._render import At, Summary, summary_of, summary_words
 from ._trace import ModelLike, check_keywords, input_argument, option_words
 
 
 def summary(
-    model: ModelLike | Collection,
+    path: ModelLike | Collection,
     *,
     at: At | None = None,
     columns: str | Iterable[str] = (),
     depth: int | None = None,
     fold: bool = False,
     sort: Literal["macs", "params", "bytes"] | None = None,
-    **options: Any,
+    **options: Unpack[SummaryOptions],
 ) -> Summary:
     """Summarize a model or collection and its cost, module by module, as `fxtrace summary --json` does.
 
-    - model: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
+    - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
     - at: numbers for named sizes, or the shapes of inputs: {"batch": 1, "seq": 4096}, {"x": (1, 3, 224, 224)};
     - columns: further costs: "weights" and "kv-cache" (bytes), "intensity" (operations for each byte);
     - depth: levels below the root; fold: true to show equal consecutive blocks as one row; sort: show submodules with the most first;
@@ -38,7 +39,7 @@ def summary(
     Raises UsageError for wrong options; InputError for a file that is not a model or cannot be read.
     """
     check_keywords("summary", options)
-    name, content = input_argument(model)
+    name, content = input_argument(path)
     with option_words(options, name if content is None else content) as words:
         shown = summary_words(at, columns, depth, fold, sort)
         return summary_of(run("summary", "--json", *words, *shown, name, stdin=content))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import io
 import json
 import math
@@ -16,6 +15,7 @@ from ._collection import Collection
 from ._data import parse
 from ._errors import Error, InputError, UsageError
 from ._memory import kept, saved, wrong_model
+from ._options import OPTIONS
 from ._program import STRICT_FAILED, Renamed, run, warn_of
 from ._remote import is_url
 
@@ -135,23 +135,16 @@ def _one(value: Any) -> list[str]:
     return [str(value)]
 
 
-# By keyword: the option, a function that makes its values, and the type that the keyword expects.
-_OPTIONS: dict[str, tuple[str, Callable[[Any], list[str]], str]] = {
-    **{
-        name: ("--" + name.replace("_", "-"), _texts, "a text or several")
-        for name in ("leaf", "no_leaf", "wrap", "no_wrap", "op_library", "op_schema")
-    },
-    **{
-        name: ("--" + name.replace("_", "-"), _one, "one value")
-        for name in ("method", "model", "hooks", "defaults", "control_flow", "config", "max_depth")
-        + ("max_iterations", "max_nodes", "max_call_depth", "max_memory", "max_time")
-    },
-    "concrete": ("--concrete", _concrete, "a dict of values that JSON has, tensors and PH"),
-    "input_names": ("--input-names", lambda value: [",".join(_texts(value))], "a text or several"),
-    "input": ("--input", _inputs, "a dict or list of texts, tensors or integers"),
-    "cost": ("--cost", _costs, "a dict of texts"),
-    "dim": ("--dim", _dims, "a dict of texts, integers or pairs"),
-    "passes": ("--pass", _texts, "a text or several"),
+_ONE, _SEVERAL = (_one, "one value"), (_texts, "a text or several")
+# By kind, and by keyword where the values have names: a function that makes the option's texts, and the type that the keyword expects.
+_CONVERTERS: dict[str, tuple[Callable[[Any], list[str]], str]] = {
+    **dict.fromkeys(("text", "integer", "choice", "config_file"), _ONE),
+    **dict.fromkeys(("repeatable", "rule", "libraries"), _SEVERAL),
+    "names": (lambda value: [",".join(_texts(value))], "a text or several"),
+    "concrete": (_concrete, "a dict of values that JSON has, tensors and PH"),
+    "input": (_inputs, "a dict or list of texts, tensors or integers"),
+    "cost": (_costs, "a dict of texts"),
+    "dim": (_dims, "a dict of texts, integers or pairs"),
 }
 
 
@@ -159,9 +152,10 @@ def _arguments(name: str, value: Any) -> list[str]:
     """Return the command-line words for a keyword and its value; none for the default."""
     if value is None or value is False:
         return []
-    if name not in _OPTIONS:
-        return ["--" + name.replace("_", "-")]
-    option, convert, expected = _OPTIONS[name]
+    option, kind, _ = OPTIONS[name]
+    if kind == "flag":
+        return [option]
+    convert, expected = _CONVERTERS.get(name) or _CONVERTERS[kind]
     try:
         texts = convert(value)
     except (TypeError, ValueError, AttributeError):
@@ -223,11 +217,11 @@ def option_words(options: Mapping[str, Any], model: str | bytes | None = None) -
         yield words + _arguments("config", config_path)
 
 
-def check_keywords(function: str, options: Mapping[str, Any], without: Iterable[str] = ()) -> None:
-    """Check that the other keywords of a function are keywords of trace(), and not among `without`."""
-    unknown = set(options) - (set(inspect.signature(trace).parameters) - {"path", *without})
+def check_keywords(function: str, options: Mapping[str, Any]) -> None:
+    """Check that the other keywords of a function are options of a trace that it takes."""
+    unknown = [name for name in sorted(options) if name not in OPTIONS or function in OPTIONS[name][2]]
     if unknown:
-        raise TypeError(f"{function}() got an unexpected keyword argument '{min(unknown)}'")
+        raise TypeError(f"{function}() got an unexpected keyword argument '{unknown[0]}'")
 
 
 def model_argument(model: ModelLike) -> tuple[str, bytes | None]:
@@ -259,6 +253,7 @@ def input_argument(model: ModelLike | Collection) -> tuple[str, bytes | None]:
 def trace(
     path: ModelLike,
     *,
+    # scripts/reference writes what follows
     method: str | None = None,
     model: str | None = None,
     hooks: Literal["run", "skip"] | None = None,
@@ -287,6 +282,7 @@ def trace(
     max_memory: int | None = None,
     max_time: int | None = None,
     no_isolation: bool = False,
+    # end of what scripts/reference writes
 ) -> Collection:
     """Trace a model into torch.fx graphs, as `fxtrace trace` does.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._collection import Collection
+from ._options import TraceOptions, Unpack
 from ._program import NOT_EQUAL, Message, run
 from ._trace import ModelLike, Path, check_keywords, model_argument, option_words
 
@@ -109,7 +110,7 @@ def verify(
     collection: Collection | Path | None = None,
     profile: bool = False,
     against: Path | None = None,
-    **options: Any,
+    **options: Unpack[TraceOptions],
 ) -> Verification:
     """Run a model and its traced graph on the same inputs and compare the results, as `fxtrace verify` does.
 

@@ -12,6 +12,7 @@ from typing import Any
 from ._collection import Collection
 from ._data import Failure, Guard, Model, Source
 from ._diff import model_file
+from ._options import WhyOptions, Unpack
 from ._program import Message, run
 from ._trace import ModelLike, Range, Texts, check_keywords, option_words
 
@@ -166,7 +167,7 @@ def why(
     *,
     dim: str | Mapping[str, Range] | Texts | None = None,
     guard: int | str | None = None,
-    **options: Any,
+    **options: Unpack[WhyOptions],
 ) -> Explanation:
     """Explain why modules failed and which options help, as `fxtrace why` does; each suggestion was tried.
 
@@ -183,7 +184,7 @@ def why(
     Raises UsageError for wrong options, and for an unknown module, dimension or guard; InputError for a file that is not a model or
     cannot be read.
     """
-    check_keywords("why", options, without=("passes", "dim"))
+    check_keywords("why", options)
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(
         {**options, "dim": dim}, os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     ) as words:

@@ -41,7 +41,9 @@ class SampleModules : public Program {
   std::vector<ConstantInfo> constants() const override { return {}; }
   bool has_method(const std::string&) const override { return true; }
   std::string method_to_trace(const std::string& asked) const override { return asked; }
-  std::unique_ptr<BoundProgram> bind(const TraceOptions&) const override { return nullptr; }
+  std::unique_ptr<BoundProgram> bind(const TraceOptions&, const SpentUnits&) const override {
+    return nullptr;
+  }
 
  private:
   void add(const char* path, const char* type, std::vector<std::uint32_t> parent) {

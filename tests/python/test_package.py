@@ -115,17 +115,6 @@ def test_options_are_the_command_lines(program, path, keywords, arguments):
     assert quiet_trace(path, **keywords).to_json() == program.trace(path, *arguments)
 
 
-def test_every_option_is_a_keyword(program):
-    text = program.stdout("trace", "--help").decode()
-    options = set(re.findall(r"^ +(?:-[a-z], )?--([a-z-]+)", text, re.MULTILINE))
-    of_pictures = {"depth", "focus", "no-fold", "show-plumbing", "show-parameters", "order", "max-label"}
-    of_output = {"output", "format", "verbose", "help", "list-passes", "timings"} | of_pictures
-    expected = {option.replace("-", "_") for option in options - of_output - {"pass"}} | {"passes"}
-    import inspect
-
-    assert set(inspect.signature(fxtrace.trace).parameters) - {"path"} == expected
-
-
 def test_configurations(program, tmp_path):
     config = {"rules": [{"type": "nets.nested.Block", "leaf": True}], "input": {"x": "float32[2,4]"}}
     file = tmp_path / "config.json"
@@ -960,9 +949,11 @@ def test_users_see_types(tmp_path):
         "fxtrace.trace('m.pt', leafs='a')\n"
         "number: int = fxtrace.load('c.json').root[0].name\n"
         "fxtrace.summary('m.pt', sort='size')\n"
+        "fxtrace.check('m.pt', hooks='jump')\n"
+        "fxtrace.convert('m.pt', 'm.pt2', leaf='a')\n"
     )
     options = ["--strict", "--python-version", "3.10", "--cache-dir", os.path.join(harness.ROOT, "build", "mypy")]
     done = run_python("-m", "mypy", *options, str(right), MYPYPATH=harness.PACKAGE)
     assert done.returncode == 0, done.stdout
     done = run_python("-m", "mypy", *options, str(wrong), MYPYPATH=harness.PACKAGE)
-    assert [line.split(":")[1] for line in done.stdout.splitlines() if "error:" in line] == ["2", "3", "4", "5"], done.stdout
+    assert [line.split(":")[1] for line in done.stdout.splitlines() if "error:" in line] == ["2", "3", "4", "5", "6", "7"], done.stdout

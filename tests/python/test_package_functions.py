@@ -17,7 +17,7 @@ import fxtrace
 import harness
 import pytest
 import torch
-from fxtrace import _convert, _leaf
+from fxtrace import _leaf, _options
 from torch import nn
 
 EXPORTED = os.path.join(harness.SAMPLES, "nested_exported.pt2")
@@ -109,6 +109,14 @@ def test_summaries_are_the_programs(program, path, keywords, arguments):
     assert fxtrace.summary(collection, **shown) == collection.summary(**shown)
     if "leaf" not in keywords:
         assert collection.summary(**shown)["modules"] == expected["modules"]
+
+
+def test_one_program_of_several():
+    path = os.path.join(harness.SAMPLES, "exported_several.pt2")
+    inputs = [node.name for node in fxtrace.trace(path, model="decoder").root if node.op == "placeholder"]
+    assert [value["name"] for value in fxtrace.summary(path, model="decoder")["inputs"]] == inputs
+    assert [module.path for module in fxtrace.order(path, model="decoder").modules]
+    assert fxtrace.extract(path, model="decoder", start=inputs[0]).root
 
 
 def test_summaries_say_what_the_program_says():
@@ -392,7 +400,7 @@ def test_convert_has_every_option(program):
     spelt = {"from": "start", "to": "end", "pass": "passes"}
     keywords = {spelt.get(option, option.replace("-", "_")) for option in options}
     own = set(inspect.signature(fxtrace.convert).parameters) - {"path", "options"}
-    of_trace = set(inspect.signature(fxtrace.trace).parameters) - {"path", *_convert._FIXED}
+    of_trace = {name for name, (_, _, without) in _options.OPTIONS.items() if "convert" not in without}
     assert keywords == own | of_trace
 
 

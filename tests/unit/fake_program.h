@@ -59,7 +59,9 @@ class FakeModules : public Program {
   std::vector<ConstantInfo> constants() const override { return {}; }
   bool has_method(const std::string&) const override { return true; }
   std::string method_to_trace(const std::string& asked) const override { return asked; }
-  std::unique_ptr<BoundProgram> bind(const TraceOptions&) const override { return nullptr; }
+  std::unique_ptr<BoundProgram> bind(const TraceOptions&, const SpentUnits&) const override {
+    return nullptr;
+  }
 
  private:
   std::vector<ModuleInfo> modules_;
@@ -84,7 +86,7 @@ class FakeProgram : public FakeModules {
     tracer.call_leaf(module, {}, {}, {}, std::nullopt);
   }
 
-  std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override {
+  std::unique_ptr<BoundProgram> bind(const TraceOptions& options, const SpentUnits&) const override {
     bound = &options;
     return std::make_unique<Bound>(*this);
   }

@@ -84,7 +84,8 @@ void BoundExportedProgram::run(ModuleId root, const std::string&, bool root_is_l
   build_module_graph(*this, root, root_is_leaf, tracer);
 }
 
-std::unique_ptr<BoundProgram> ExportedProgram::bind(const TraceOptions& options) const {
+std::unique_ptr<BoundProgram> ExportedProgram::bind(const TraceOptions& options,
+                                                    const SpentUnits& /*spent*/) const {
   return std::make_unique<BoundExportedProgram>(*this, options);
 }
 

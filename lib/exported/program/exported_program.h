@@ -50,7 +50,7 @@ class ExportedProgram : public Program {
   bool has_method(const std::string& name) const override { return name == "forward"; }
   std::string method_to_trace(const std::string& asked) const override;
   RecordBytes record_bytes(const std::string& record) const override { return archive_.storage(record); }
-  std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override;
+  std::unique_ptr<BoundProgram> bind(const TraceOptions& options, const SpentUnits& spent) const override;
 
   // --- for BoundExportedProgram and module_graph.h ---
   ProgramView graph() const { return graph_.view(); }

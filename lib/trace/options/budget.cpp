@@ -3,7 +3,6 @@
 #include <string>
 
 #include "support/error.h"
-#include "trace/options/options.h"
 
 namespace fxtrace {
 namespace {
@@ -27,9 +26,9 @@ std::int64_t units(const Limits& limits, std::uint64_t file_size) {
 
 }  // namespace
 
-Budget::Budget(const TraceOptions& options, std::uint64_t file_size)
-    : units_(units(options.limits, file_size)),
-      spent_(options.spent != nullptr ? options.spent : std::make_shared<std::int64_t>(0)) {}
+Budget::Budget(const Limits& limits, std::uint64_t file_size, SpentUnits spent)
+    : units_(units(limits, file_size)),
+      spent_(spent != nullptr ? std::move(spent) : std::make_shared<std::int64_t>(0)) {}
 
 void Budget::run_out() const {
   throw input_error("the code of the file takes more than " + std::to_string(units_) + " steps to trace",

@@ -5,15 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
+
+#include "trace/options/options.h"
 
 namespace fxtrace {
 
-struct TraceOptions;
+// The units that traces have spent.  Those that are given the same one share a budget; null: each has its
+// own.
+using SpentUnits = std::shared_ptr<std::int64_t>;
 
 class Budget {
  public:
-  // Makes the budget for a file of that many bytes.  Traces that share TraceOptions::spent share the budget.
-  Budget(const TraceOptions& options, std::uint64_t file_size);
+  // Makes the budget for a file of that many bytes.
+  Budget(const Limits& limits, std::uint64_t file_size, SpentUnits spent = nullptr);
 
   // Spends units: one is a step of the interpreter, or 16 bytes that it keeps.  Throws Error(kInput) when the
   // budget is used up.
@@ -26,7 +31,7 @@ class Budget {
   [[noreturn]] void run_out() const;
 
   std::int64_t units_;
-  std::shared_ptr<std::int64_t> spent_;  // never null
+  SpentUnits spent_;  // never null
 };
 
 }  // namespace fxtrace

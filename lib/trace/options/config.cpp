@@ -30,24 +30,22 @@ void read_config(std::string_view text, const std::string& file, Config& config)
   }
   std::vector<std::string> known{"$schema"};
   for (const OptionRow& row : option_table()) {
-    if (row.key != nullptr) known.emplace_back(row.key);
+    if (!row.key.empty()) known.push_back(row.key);
   }
   check_keys(root, known, "option");
   if (const auto schema = root.find_or_null("$schema")) read_string(*schema);
   // Options are read in the order of the table, whatever the order of keys in the file.
-  const OptionSource source{std::filesystem::path(file).parent_path()};
+  OptionSource source{.folder = std::filesystem::path(file).parent_path()};
   for (const OptionRow& row : option_table()) {
-    if (row.key == nullptr) continue;
-    if (const auto value = root.find_or_null(row.key)) row.value.from_json(config, *value, source);
+    if (row.key.empty()) continue;
+    if (const auto value = root.find_or_null(row.key)) read_option(row, *value, source, config);
   }
 }
 
 std::string options_json(const Config& config) {
   return json_text(JsonLayout::kCompact, [&](JsonEmitter& json) {
     json.object([&] {
-      for (const OptionRow& row : option_table()) {
-        if (row.value.to_json) row.value.to_json(config, row.key, json);
-      }
+      for (const OptionRow& row : option_table()) write_option(row, config, json);
     });
   });
 }

@@ -12,9 +12,9 @@
 namespace fxtrace {
 
 struct Config {
-  TraceOptions options;
+  TraceOptions options = {};
   bool strict = false;
-  std::vector<std::string> passes;  // passes to run on the collection afterwards
+  std::vector<std::string> passes = {};  // passes to run on the collection afterwards
 };
 
 // Merges a configuration into `config`: single values replace earlier ones; rules, libraries and schemas are

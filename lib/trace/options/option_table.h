@@ -1,14 +1,19 @@
 // Option table: declares each trace option once.  The command line, configuration files, the `options` of a
-// collection, and the tests of the schema and of docs/reference/options.md all read it.
+// collection, the options that hints try, the Python package, schemas/config.schema.json and
+// docs/reference/options.md all follow from it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
+#include "graph/graph_collection.h"
 #include "support/json_document.h"
 #include "support/json_emitter.h"
 #include "trace/options/config.h"
@@ -25,47 +30,79 @@ inline constexpr const char* kOptionGroups[] = {
     "Graph passes (run on the traced graphs, in the order given)"};
 enum OptionGroup : std::uint8_t { kWhatIsTraced, kShapes, kLeaves, kOperators, kLimits, kPasses };
 
-// The command line or file that options are read from.
-struct OptionSource {
-  std::filesystem::path folder;  // searched first for libraries with relative names
-  std::function<std::string(const std::string& file)> read_file = {};  // reads @FILE; command line only
-  std::size_t inputs_by_position = 0;                                  // number so far; command line only
+// The form of an option's value on the command line and in a file.
+enum class OptionKind {
+  kFlag,        // no value on the command line; true or false in a file
+  kInteger,     // an integer of at least OptionRow::least
+  kChoice,      // one of OptionRow::choices
+  kText,        // a text; the last one counts, as for the kinds above
+  kNames,       // "A,B"; in a file a list
+  kRepeatable,  // a text; all count, in the order given; in a file a list
+  kLibraries,   // likewise, of libraries, which are searched for
+  kRule,        // likewise, of rules, which are added to those of kRules
+  kByName,      // NAME=TEXT, repeatable; in a file an object
+  kJsonByName,  // NAME=JSON, likewise
+  kRules,       // rules of any form; in a file only
+  kConfigFile,  // the configuration file; the caller reads it before all other options
 };
 
-// The kind of value that an option takes, and its effect.
-struct OptionValue {
-  enum class Kind {
-    kFlag,        // no value on the command line; true or false in a file
-    kInteger,     // an integer of at least `least`
-    kChoice,      // one of `choices`
-    kText,        // a text; the last one counts, as for the kinds above
-    kRepeatable,  // a text; all count, in the order given
-    kConfigFile,  // the configuration file; the caller reads it before all other options
-  };
-  Kind kind = Kind::kText;
-  // Applies the text from the command line, already checked against `least` or `choices`; empty for a flag.
-  std::function<void(Config&, const std::string&, OptionSource&)> from_text = {};
-  std::function<void(Config&, const JsonValue&, const OptionSource&)> from_json = {};
-  // Writes a field of that name unless the option has its default.
-  std::function<void(const Config&, const char* name, JsonEmitter&)> to_json = {};
-  std::int64_t least = 0;
-  std::vector<std::string> choices = {};
-};
+// The member that an option sets.
+using OptionMember =
+    std::variant<std::monostate, bool TraceOptions::*, bool Config::*, std::int64_t Limits::*,
+                 std::optional<std::int64_t> TraceOptions::*, Hooks TraceOptions::*, Defaults TraceOptions::*,
+                 ControlFlow TraceOptions::*, std::string TraceOptions::*,
+                 std::optional<std::string> TraceOptions::*,
+                 std::optional<std::vector<std::string>> TraceOptions::*,
+                 std::vector<std::string> TraceOptions::*, std::vector<std::string> Config::*,
+                 std::vector<LeafRule> TraceOptions::*, std::vector<WrapRule> TraceOptions::*,
+                 std::vector<ConcreteArg> TraceOptions::*, std::vector<InputSpec> TraceOptions::*,
+                 std::vector<DimensionRange> TraceOptions::*, std::vector<CustomCost> TraceOptions::*>;
 
 struct OptionRow {
-  const char* key;   // in a configuration; null: on the command line only
-  const char* name;  // on the command line; null: in a configuration only, and so are type and help
-  const char* type;  // null: a flag
+  // `text` is the name and the type as --help shows them, "--max-depth N", or the key of an option that is in
+  // files only.
+  OptionRow(std::string_view text, OptionGroup in, std::string_view without, OptionKind form,
+            OptionMember place, std::string about, const char* of = "", Limit most = Limit::kOther);
+
+  std::string key;   // in a configuration, "max_depth"; empty: on the command line only
+  std::string name;  // on the command line, "--max-depth"; empty: in a configuration only
+  std::string type;  // empty: a flag
   OptionGroup group;
+  std::string_view not_for;  // the commands that do not take it: "convert partition"
+  OptionKind kind;
+  OptionMember member;
   std::string help;
-  OptionValue value;
-  // The key of the row to whose list this option appends, if not its own: values of both keep their order on
-  // a command line, and options_json() writes them under that key.
-  const char* adds_to = nullptr;
+  const char* items;  // what its object in a file has
+  Limit limit;        // the limit that it sets
+  std::int64_t least;
+  std::vector<std::string> choices;  // the words for the enumerators, in their order
+  bool given;                        // what a flag, or a rule of the command line, sets
+
+  // Whether all values count, in the order given, and not the last one.
+  bool is_repeatable() const { return kind >= OptionKind::kRepeatable && kind <= OptionKind::kJsonByName; }
 };
 
 // Returns the rows in the order in which a configuration is read and written; an exception follows the option
 // that it restricts.
 const std::vector<OptionRow>& option_table();
+
+// The command line or file that options are read from.
+struct OptionSource {
+  std::filesystem::path folder = {};  // searched first for libraries with relative names
+  std::function<std::string(const std::string& file)> read_file = {};  // reads @FILE; command line only
+  std::size_t inputs_by_position = 0;                                  // number so far; command line only
+};
+
+// Sets the option to a text of the command line, already checked against `least` or `choices`; of a flag it
+// is empty, "true" or "false".  Throws Error(kUsage).
+void set_option(const OptionRow& row, const std::string& text, OptionSource& source, Config& config);
+// Does the same for a name of the command line: "--leaf".
+void set_option(std::string_view name, const std::string& text, Config& config);
+// Sets the option to a value of a file.  Throws the Error of JsonValue::fail().
+void read_option(const OptionRow& row, const JsonValue& value, OptionSource& source, Config& config);
+// Writes a field of the row's key unless the option has its default.
+void write_option(const OptionRow& row, const Config& config, JsonEmitter& json);
+// Returns the values as texts of the command line.
+std::vector<std::string> texts_of(const OptionRow& row, const Config& config);
 
 }  // namespace fxtrace

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -62,6 +61,7 @@ struct Limits {
   std::int64_t iterations = 100'000;  // loop iterations and function calls in one module call
   std::int64_t nodes = 200'000;       // nodes and module calls in one graph
   std::int64_t call_depth = 1'000;    // nested module, method and function calls
+  bool operator==(const Limits&) const = default;
 };
 
 // Classes and operators that libraries of custom operators register.
@@ -100,9 +100,6 @@ struct TraceOptions {
   std::vector<std::string> op_schemas;
   std::vector<CustomCost> custom_costs;  // the last of a name counts
   Limits limits;
-  // The steps spent by all traces with copies of these options, which then share one budget; null: each trace
-  // has its own budget.
-  std::shared_ptr<std::int64_t> spent;
 };
 
 }  // namespace fxtrace

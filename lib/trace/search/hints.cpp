@@ -1,5 +1,6 @@
 #include "trace/search/hints.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -13,10 +14,10 @@ constexpr OptionTrials::Bounds kBounds{.traces = 16, .nodes = 200'000};
 
 class Search {
  public:
-  Search(const Program& program, const TraceOptions& options, const GraphCollection& result)
-      : candidates_(candidate_options(program, options)),
-        trials_(program, options, result, kBounds),
-        failed_(count_failed(result)) {}
+  explicit Search(const FinishedTrace& trace)
+      : candidates_(candidate_options(trace.program, trace.options)),
+        trials_(trace, kBounds),
+        failed_(count_failed(trace.result)) {}
 
   std::optional<Hint> run() {
     for (const AddedOptions& additions : sets()) {
@@ -29,12 +30,8 @@ class Search {
     drop_needless();
     Hint hint;
     hint.failed = failed_;
-    TraceOptions added;
-    for (const AddedOption& addition : best_) {
-      hint.options.push_back(addition.text);
-      addition.apply(added);
-    }
-    hint.has_inputs = !added.inputs.empty();
+    hint.options = option_texts(best_);
+    hint.has_inputs = std::ranges::find(best_, "--input", &AddedOption::name) != best_.end();
     return hint;
   }
 
@@ -87,16 +84,14 @@ class Search {
 
 }  // namespace
 
-std::optional<Hint> find_hint(const Program& program, const TraceOptions& options,
-                              const GraphCollection& result) {
-  if (count_failed(result) == 0 || count_nodes_of_graphs(result) > kMaxTriedNodes) return std::nullopt;
-  return Search(program, options, result).run();
+std::optional<Hint> find_hint(const FinishedTrace& trace) {
+  if (count_failed(trace.result) == 0 || count_nodes_of_graphs(trace.result) > kMaxTriedNodes)
+    return std::nullopt;
+  return Search(trace).run();
 }
 
 std::vector<std::string> guess_input_options(const Program& program, const TraceOptions& options) {
-  std::vector<std::string> texts;
-  for (const AddedOption& input : common_inputs(program, options)) texts.push_back(input.text);
-  return texts;
+  return option_texts(common_inputs(program, options));
 }
 
 }  // namespace fxtrace

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "graph/graph_collection.h"
 #include "trace/options/options.h"
 #include "trace/search/trace.h"
 #include "trace/tracer/program.h"
@@ -13,10 +12,9 @@
 namespace fxtrace {
 
 // Returns the smallest set of options with which the fewest modules fail; nothing when no option that was
-// tried helps, or when `result`, the trace with `options`, is too large to try.  Takes up to a dozen traces,
-// none when no module failed.
-std::optional<Hint> find_hint(const Program& program, const TraceOptions& options,
-                              const GraphCollection& result);
+// tried helps, or when the trace is too large to try.  Takes up to a dozen traces, none when no module
+// failed.
+std::optional<Hint> find_hint(const FinishedTrace& trace);
 
 // Returns options that describe, with sizes that are common for such models, each tensor input of the method
 // that no option mentions: "--input x=float32[1,3,224,224]".  Empty when the code does not determine all of

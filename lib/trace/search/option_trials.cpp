@@ -3,28 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "support/error.h"
 #include "support/text/shell_word.h"
-#include "trace/options/config.h"
 #include "trace/options/input_spec.h"
-#include "trace/search/trace.h"
+#include "trace/options/option_table.h"
 
 namespace fxtrace {
 namespace {
 
-AddedOption make_concrete(const std::string& name, const std::string& json) {
-  const ConcreteArg concrete{name, parse_concrete(json, name)};
-  return {"--concrete " + shell_word(name + "=" + json), "input " + name,
-          [=](TraceOptions& options) { options.concrete.push_back(concrete); }};
-}
-
 AddedOption make_input(const std::string& name, const std::string& spec) {
-  const InputSpec input = make_input_spec(name, spec);
-  return {"--input " + shell_word(name + "=" + spec), "input " + name,
-          [=](TraceOptions& options) { options.inputs.push_back(input); }};
+  return {"--input", name + "=" + spec, "input " + name};
 }
 
 // Replaces the letters of "float32[N,3,H,W]" by common sizes.
@@ -66,9 +56,7 @@ AddedOptions not_empty(const TraceOptions& options, std::int64_t low) {
   for (const std::string& name : named_dimensions(options.inputs)) {
     if (std::ranges::find(options.dimensions, name, &DimensionRange::name) != options.dimensions.end())
       continue;
-    const DimensionRange range{name, low, std::nullopt};
-    additions.push_back({"--dim " + shell_word(name + "=" + std::to_string(low) + ".."), "dim " + name,
-                         [=](TraceOptions& added) { added.dimensions.push_back(range); }});
+    additions.push_back({"--dim", name + "=" + std::to_string(low) + "..", "dim " + name});
   }
   return additions;
 }
@@ -92,24 +80,22 @@ std::size_t work_of(const GraphCollection& collection, const Limits& limits) {
 
 }  // namespace
 
+std::vector<std::string> option_texts(const AddedOptions& options) {
+  std::vector<std::string> texts;
+  for (const AddedOption& option : options)
+    texts.push_back(option.name + (option.value.empty() ? "" : " " + shell_word(option.value)));
+  return texts;
+}
+
 CandidateOptions candidate_options(const Program& program, const TraceOptions& options) {
   CandidateOptions candidates;
-  if (options.defaults == Defaults::kNever) {
-    candidates.defaults.push_back(
-        {"--defaults needed", "defaults", [](TraceOptions& added) { added.defaults = Defaults::kNeeded; }});
-  }
-  if (!options.param_shapes_constant && !program.parameters().empty()) {
-    candidates.param_shapes_constant.push_back(
-        {"--param-shapes-constant", "param_shapes_constant",
-         [](TraceOptions& added) { added.param_shapes_constant = true; }});
-  }
+  if (options.defaults == Defaults::kNever) candidates.defaults = {{"--defaults", "needed", "defaults"}};
+  if (!options.param_shapes_constant && !program.parameters().empty())
+    candidates.param_shapes_constant = {{"--param-shapes-constant", "", "param_shapes_constant"}};
   // Most conditions on a size are decided once it is not 0, or neither 0 nor 1.
   for (const std::int64_t low : {1, 2}) candidates.not_empty.push_back(not_empty(options, low));
-  if (options.control_flow == ControlFlow::kFail) {
-    candidates.control_flow.push_back({"--control-flow subgraph", "control_flow", [](TraceOptions& added) {
-                                         added.control_flow = ControlFlow::kSubgraph;
-                                       }});
-  }
+  if (options.control_flow == ControlFlow::kFail)
+    candidates.control_flow = {{"--control-flow", "subgraph", "control_flow"}};
   struct Guess {
     std::string name, spec;
   };
@@ -117,7 +103,8 @@ CandidateOptions candidate_options(const Program& program, const TraceOptions& o
   for (const InputGuess& input : program.guess_inputs(options.method)) {
     if (is_spoken_of(input.name, options)) continue;
     const std::string value = input.has_default ? "" : any_value(input);
-    if (!value.empty()) candidates.values.push_back(make_concrete(input.name, value));
+    if (!value.empty())
+      candidates.values.push_back({"--concrete", input.name + "=" + value, "input " + input.name});
     const bool is_list = input.type == "List[Tensor]";
     const std::vector<std::string>& specs = input.specs.empty() ? input.possible : input.specs;
     if (specs.empty() || (input.type != "Tensor" && !is_list)) continue;
@@ -155,10 +142,8 @@ std::size_t count_nodes_of_graphs(const GraphCollection& collection) {
   return nodes;
 }
 
-OptionTrials::OptionTrials(const Program& program, const TraceOptions& options, const GraphCollection& result,
-                           Bounds bounds)
-    : program_(program), options_(options), left_(bounds) {
-  for (const ModuleRecord& module : result.modules) {
+OptionTrials::OptionTrials(const FinishedTrace& trace, Bounds bounds) : trace_(trace), left_(bounds) {
+  for (const ModuleRecord& module : trace.result.modules) {
     if (const auto limit = limit_of(module)) at_limit_.emplace(module.path, *limit);
   }
 }
@@ -166,20 +151,18 @@ OptionTrials::OptionTrials(const Program& program, const TraceOptions& options, 
 std::optional<GraphCollection> OptionTrials::trace_with(const AddedOptions& additions) {
   if (left_.traces == 0 || left_.nodes == 0) return std::nullopt;
   --left_.traces;
-  TraceOptions options = options_;
-  for (const AddedOption& addition : additions) addition.apply(options);
   constexpr std::int64_t kMaxIterations = 10'000;
-  // The bounds of a trial do not apply when an addition changes the limits.
-  const Limits& given = options_.limits;
-  const auto limits_of = [](const Limits& limits) {
-    return std::tie(limits.iterations, limits.nodes, limits.call_depth);
-  };
-  if (limits_of(options.limits) == limits_of(given)) {
-    options.limits.nodes = std::min(options.limits.nodes, static_cast<std::int64_t>(2 * kMaxTriedNodes));
-    options.limits.iterations = std::min(options.limits.iterations, kMaxIterations);
-  }
+  const Limits& given = trace_.options.limits;
   try {
-    GraphCollection collection = trace(program_, options).collection;
+    Config config{trace_.options};
+    for (const AddedOption& addition : additions) set_option(addition.name, addition.value, config);
+    TraceOptions& options = config.options;
+    // The bounds of a trial do not apply when an addition changes the limits.
+    if (options.limits == given) {
+      options.limits.nodes = std::min(options.limits.nodes, static_cast<std::int64_t>(2 * kMaxTriedNodes));
+      options.limits.iterations = std::min(options.limits.iterations, kMaxIterations);
+    }
+    GraphCollection collection = trace(trace_.program, options, false, trace_.spent).collection;
     left_.nodes -= std::min(left_.nodes, work_of(collection, options.limits));
     const bool at_new_limit = std::ranges::any_of(collection.modules, [&](const ModuleRecord& module) {
       const auto limit = limit_of(module);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,17 +10,20 @@
 
 #include "graph/graph_collection.h"
 #include "trace/options/options.h"
+#include "trace/search/trace.h"
 #include "trace/tracer/program.h"
 
 namespace fxtrace {
 
 // An option that a trial adds to those of the user.
 struct AddedOption {
-  std::string text;   // as on the command line, quoted for a shell
+  std::string name;   // as on the command line: "--dim"
+  std::string value;  // "batch=1.."; empty for a flag
   std::string about;  // the subject that it decides: "input x"; two of one subject are never combined
-  std::function<void(TraceOptions&)> apply;
 };
 using AddedOptions = std::vector<AddedOption>;
+// Returns the options as on the command line, quoted for a shell.
+std::vector<std::string> option_texts(const AddedOptions& options);
 
 // Options that the user did not give.
 struct CandidateOptions {
@@ -52,19 +54,17 @@ class OptionTrials {
   struct Bounds {
     std::size_t traces, nodes;
   };
-  // `result` is the trace with `options` alone.  All references must outlive this.
-  OptionTrials(const Program& program, const TraceOptions& options, const GraphCollection& result,
-               Bounds bounds);
+  // `trace` has the options of the user alone; what it refers to must outlive this.
+  OptionTrials(const FinishedTrace& trace, Bounds bounds);
 
   // Returns the result of a trace with the added options.  Returns nothing when the options do not fit the
   // model, when a bound of the trial and not of the user decided the result, or when the work is used up.
   std::optional<GraphCollection> trace_with(const AddedOptions& additions);
 
  private:
-  const Program& program_;
-  const TraceOptions& options_;
+  FinishedTrace trace_;
   Bounds left_;
-  // Paths of the modules of `result` that a limit stopped, with that limit.
+  // Paths of the modules of the trace that a limit stopped, with that limit.
   std::unordered_map<std::string_view, Limit> at_limit_;
 };
 

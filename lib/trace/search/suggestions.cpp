@@ -24,11 +24,9 @@
 #include "support/text/identifier.h"
 #include "support/text/printable.h"
 #include "support/text/qualified_name.h"
-#include "support/text/shell_word.h"
 #include "support/text/utf8.h"
-#include "trace/options/input_spec.h"
+#include "trace/options/option_table.h"
 #include "trace/search/option_trials.h"
-#include "trace/tracer/leaf_rules.h"
 
 namespace fxtrace {
 namespace {
@@ -42,12 +40,6 @@ std::vector<std::string> failed_paths(const GraphCollection& collection) {
     if (module.status == ModuleStatus::kFailed && !module.alias_of) paths.push_back(module.path);
   }
   return paths;
-}
-
-std::vector<std::string> option_texts(const AddedOptions& options) {
-  std::vector<std::string> found;
-  for (const AddedOption& option : options) found.push_back(option.text);
-  return found;
 }
 
 DimensionExplanation::Counts counts_of(const GraphCollection& collection) {
@@ -86,12 +78,6 @@ std::string path_glob(std::string_view path, const std::vector<bool>& is_star) {
     }
   }
   return glob;
-}
-
-AddedOption make_leaf(const std::string& rule) {
-  const LeafRule parsed = parse_leaf_rule(rule, true);
-  return {"--leaf " + shell_word(rule), "leaf " + rule,
-          [=](TraceOptions& options) { options.leaf_rules.push_back(parsed); }};
 }
 
 // Returns rules that make leaves of the outermost of these modules and of no other; absent when that takes
@@ -142,7 +128,7 @@ std::optional<AddedOptions> leaf_rules_for(const Program& program, const std::se
     }
   }
   AddedOptions options;
-  for (const std::string& rule : rules) options.push_back(make_leaf(rule));
+  for (const std::string& rule : rules) options.push_back({"--leaf", rule, "leaf " + rule});
   return options;
 }
 
@@ -150,13 +136,9 @@ std::optional<AddedOptions> leaf_rules_for(const Program& program, const std::se
 
 class SuggestionSearch {
  public:
-  SuggestionSearch(const Program& program, const TraceOptions& options, const GraphCollection& result)
-      : program_(program),
-        options_(options),
-        result_(result),
-        trials_(program, options, result, kAllTrials),
-        base_(failed_paths(result)) {
-    outcomes_[{}] = Outcome{base_, count_nodes_of_graphs(result)};
+  explicit SuggestionSearch(const FinishedTrace& trace)
+      : trace_(trace), trials_(trace, kAllTrials), base_(failed_paths(trace.result)) {
+    outcomes_[{}] = Outcome{base_, count_nodes_of_graphs(trace.result)};
     add_candidates();
   }
 
@@ -179,7 +161,7 @@ class SuggestionSearch {
 
   // Adds the candidates in the order of preference among options that leave as many failures.
   void add_candidates() {
-    CandidateOptions candidates = candidate_options(program_, options_);
+    CandidateOptions candidates = candidate_options(trace_.program, trace_.options);
     add(std::move(candidates.param_shapes_constant));
     add(std::move(candidates.defaults));
     for (AddedOptions& ranges : candidates.not_empty) add(std::move(ranges));
@@ -191,12 +173,8 @@ class SuggestionSearch {
     add(std::move(candidates.values));
     add_limits();
     last_resorts_ = groups_.size();
-    if (options_.hooks == Hooks::kRun)
-      add({{"--hooks skip", "hooks", [](TraceOptions& added) { added.hooks = Hooks::kSkip; }}});
-    if (options_.default_leaves) {
-      add({{"--no-default-leaves", "default_leaves",
-            [](TraceOptions& added) { added.default_leaves = false; }}});
-    }
+    if (trace_.options.hooks == Hooks::kRun) add({{"--hooks", "skip", "hooks"}});
+    if (trace_.options.default_leaves) add({{"--no-default-leaves", "", "default_leaves"}});
   }
 
   void add(AddedOptions options) {
@@ -211,24 +189,15 @@ class SuggestionSearch {
 
   // Adds limits of ten times those that were reached.
   void add_limits() {
-    struct Option {
-      const char* option;
-      Limit reached;
-      std::int64_t Limits::* limit;
-    };
-    for (const auto& [option, reached, limit] :
-         {Option{"--max-iterations", Limit::kIterations, &Limits::iterations},
-          Option{"--max-nodes", Limit::kNodes, &Limits::nodes},
-          Option{"--max-call-depth", Limit::kCallDepth, &Limits::call_depth}}) {
-      const bool is_reached =
-          std::ranges::any_of(result_.modules, [&, of = reached](const ModuleRecord& module) {
-            return module.failure && module.failure->limit == of;
-          });
+    for (const OptionRow& row : option_table()) {
+      const bool is_reached = std::ranges::any_of(trace_.result.modules, [&](const ModuleRecord& module) {
+        return row.limit != Limit::kOther && module.failure && module.failure->limit == row.limit;
+      });
+      if (!is_reached) continue;
       constexpr std::int64_t kMost = 1'000'000;
-      const std::int64_t more = std::min(options_.limits.*limit, kMost / 10) * 10;
-      if (!is_reached || more <= options_.limits.*limit) continue;
-      add({{std::string(option) + " " + std::to_string(more), option,
-            [member = limit, more](TraceOptions& added) { added.limits.*member = more; }}});
+      const std::int64_t limit = std::stoll(texts_of(row, {.options = trace_.options}).front());
+      const std::int64_t more = std::min(limit, kMost / 10) * 10;
+      if (more > limit) add({{row.name, std::to_string(more), row.name}});
     }
   }
 
@@ -381,14 +350,14 @@ class SuggestionSearch {
   std::optional<Trial> with_leaves() {
     std::vector<std::string> failed = outcomes_.at(best_)->failed;
     std::set<std::string> leaves;
-    OptionTrials trials(program_, options_, result_, {.traces = 3, .nodes = kAllTrials.nodes});
+    OptionTrials trials(trace_, {.traces = 3, .nodes = kAllTrials.nodes});
     std::optional<Trial> found;
     // With a leaf, the code around it goes on and may fail at a place that was not reached before.
     while (std::ranges::any_of(failed, [](const std::string& path) { return !path.empty(); })) {
       const std::size_t known = leaves.size();
       leaves.insert(failed.begin(), failed.end());
       if (leaves.size() == known) break;
-      const auto rules = leaf_rules_for(program_, leaves);
+      const auto rules = leaf_rules_for(trace_.program, leaves);
       if (!rules) break;
       AddedOptions options = options_of(best_);
       options.insert(options.end(), rules->begin(), rules->end());
@@ -403,9 +372,7 @@ class SuggestionSearch {
 
   static constexpr std::size_t kMaxSteps = 100'000;
 
-  const Program& program_;
-  const TraceOptions& options_;
-  const GraphCollection& result_;
+  FinishedTrace trace_;
   OptionTrials trials_;
   std::vector<std::string> base_;
   std::vector<AddedOption> atoms_;
@@ -478,16 +445,15 @@ std::unordered_set<std::string_view> paths_around_visited(const GraphCollection&
 
 }  // namespace
 
-Suggestions find_suggestions(const Program& program, const TraceOptions& options,
-                             const GraphCollection& result) {
+Suggestions find_suggestions(const FinishedTrace& trace) {
   Suggestions suggestions;
-  if (count_failed(result) > 0 && count_nodes_of_graphs(result) <= kMaxTriedNodes)
-    suggestions = SuggestionSearch(program, options, result).run();
+  if (count_failed(trace.result) > 0 && count_nodes_of_graphs(trace.result) <= kMaxTriedNodes)
+    suggestions = SuggestionSearch(trace).run();
   std::set<std::string_view> told;
-  for (const ModuleRecord& module : result.modules) {
+  for (const ModuleRecord& module : trace.result.modules) {
     if (!module.failure || module.failure->kind != FailureKind::kUnsupportedOp) continue;
     if (!told.insert(module.failure->op).second) continue;
-    std::string schema = program.schema_of_calls(module.failure->op);
+    std::string schema = trace.program.schema_of_calls(module.failure->op);
     if (!schema.empty()) suggestions.operators.push_back({module.failure->op, std::move(schema)});
   }
   return suggestions;
@@ -529,11 +495,10 @@ void explain_calls(const Program& program, const GraphCollection& result,
   add_guards(result, explanations);
 }
 
-void try_ranges(const Program& program, const TraceOptions& options, const GraphCollection& result,
-                DimensionExplanation& explanation) {
-  explanation.all = counts_of(result);
-  if (count_nodes_of_graphs(result) > kMaxTriedNodes) return;
-  OptionTrials trials(program, options, result, {.traces = 6, .nodes = 10 * kMaxTriedNodes});
+void try_ranges(const FinishedTrace& trace, DimensionExplanation& explanation) {
+  explanation.all = counts_of(trace.result);
+  if (count_nodes_of_graphs(trace.result) > kMaxTriedNodes) return;
+  OptionTrials trials(trace, {.traces = 6, .nodes = 10 * kMaxTriedNodes});
   const std::int64_t low = std::max<std::int64_t>(explanation.range.low.value_or(0), 0);
   const auto fits = [&](std::int64_t number) {
     return number >= low && (!explanation.range.high || number <= *explanation.range.high);
@@ -549,13 +514,12 @@ void try_ranges(const Program& program, const TraceOptions& options, const Graph
   std::set<std::string> tried;
   for (const std::string& text : ranges) {
     if (!tried.insert(text).second) continue;
-    const DimensionRange range = make_dimension_range(name, text);
-    const auto collection =
-        trials.trace_with({{"", "dim", [&](TraceOptions& added) { added.dimensions.push_back(range); }}});
+    const AddedOptions narrowed{{"--dim", name + "=" + text, "dim"}};
+    const auto collection = trials.trace_with(narrowed);
     if (!collection) continue;
     const DimensionExplanation::Counts counts = counts_of(*collection);
-    if (range.high || counts != explanation.all)
-      explanation.narrowed.push_back({"--dim " + shell_word(name + "=" + text), counts});
+    if (!text.ends_with("..") || counts != explanation.all)
+      explanation.narrowed.push_back({option_texts(narrowed).front(), counts});
   }
 }
 

@@ -6,15 +6,14 @@
 
 #include "graph/graph_collection.h"
 #include "summaries/explanation.h"
-#include "trace/options/options.h"
+#include "trace/search/trace.h"
 #include "trace/tracer/program.h"
 
 namespace fxtrace {
 
-// Tries options alone and together.  `result` is the trace with `options`.  The work is bounded: not all sets
-// are tried, and none at all when `result` has more than kMaxTriedNodes.
-Suggestions find_suggestions(const Program& program, const TraceOptions& options,
-                             const GraphCollection& result);
+// Tries options alone and together.  The work is bounded: not all sets are tried, and none at all when the
+// trace has more than kMaxTriedNodes.
+Suggestions find_suggestions(const FinishedTrace& trace);
 
 // Adds to explanations of modules that no graph calls the calls of them in the code, and the guards that
 // decided the conditions around these.
@@ -22,7 +21,6 @@ void explain_calls(const Program& program, const GraphCollection& result,
                    std::vector<ModuleExplanation>& explanations);
 
 // Tries some ranges for the dimension, and adds the counts of a trace with each.
-void try_ranges(const Program& program, const TraceOptions& options, const GraphCollection& result,
-                DimensionExplanation& explanation);
+void try_ranges(const FinishedTrace& trace, DimensionExplanation& explanation);
 
 }  // namespace fxtrace

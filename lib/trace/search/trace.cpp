@@ -22,15 +22,16 @@ namespace {
 
 class RecursiveTrace {
  public:
-  RecursiveTrace(const Program& program, const TraceOptions& options)
+  RecursiveTrace(const Program& program, const TraceOptions& options, const SpentUnits& spent)
       : program_(program),
         options_(options),
-        rules_(options, program, [&] { return program.bind(options)->attributes(); }),
+        spent_(spent),
+        rules_(options, program, [&] { return program.bind(options, spent)->attributes(); }),
         facts_(program) {}
 
   TraceResult run(bool described) {
     method_ = program_.method_to_trace(options_.method);
-    bound_ = program_.bind(options_);
+    bound_ = program_.bind(options_, spent_);
     // A module that fails in a later graph may be inlined in an earlier one, and a later graph may call a
     // module that has its own graph already: such graphs are traced again until nothing changes (trace.h,
     // 5.).
@@ -42,7 +43,7 @@ class RecursiveTrace {
   }
 
   TraceResult without_graphs() {
-    bound_ = program_.bind(options_);
+    bound_ = program_.bind(options_, spent_);
     TraceResult result = finish(true);
     result.misfits.clear();  // nothing was traced, so no option could apply
     return result;
@@ -404,6 +405,7 @@ class RecursiveTrace {
 
   const Program& program_;
   const TraceOptions& options_;
+  SpentUnits spent_;
   std::unique_ptr<BoundProgram> bound_;
   LeafRules rules_;
   ModuleFacts facts_;
@@ -420,8 +422,9 @@ class RecursiveTrace {
 
 }  // namespace
 
-TraceResult trace(const Program& program, const TraceOptions& options, bool described) {
-  TraceResult result = RecursiveTrace(program, options).run(described);
+TraceResult trace(const Program& program, const TraceOptions& options, bool described,
+                  const SpentUnits& spent) {
+  TraceResult result = RecursiveTrace(program, options, spent).run(described);
 #ifndef NDEBUG
   lint(result.collection);
 #endif
@@ -429,7 +432,7 @@ TraceResult trace(const Program& program, const TraceOptions& options, bool desc
 }
 
 TraceResult describe(const Program& program, const TraceOptions& options) {
-  return RecursiveTrace(program, options).without_graphs();
+  return RecursiveTrace(program, options, nullptr).without_graphs();
 }
 
 }  // namespace fxtrace

@@ -67,13 +67,22 @@ struct TraceResult {
   std::vector<std::string> input_options;  // guess_input_options(), if wanted
   std::string load_time, trace_time;       // "1.5 ms"; trace_time includes costs
   std::shared_ptr<const Program> program;  // the program that was traced, kept alive
-  std::shared_ptr<std::int64_t> spent;     // TraceOptions::spent of this trace; null when it shares none
+  SpentUnits spent;                        // of this trace, for others of the same file
+};
+
+// A trace, for trials with other options.
+struct FinishedTrace {
+  const Program& program;
+  const TraceOptions& options;
+  const GraphCollection& result;
+  SpentUnits spent = nullptr;  // by all traces of the file; null: each has a budget of its own
 };
 
 // Traces the model.  A model that cannot be followed is not an error: its modules have a `failure` in the
 // collection.  Throws Error for wrong options.  `described` asks for the description; the hint is left to the
 // caller.
-TraceResult trace(const Program& program, const TraceOptions& options, bool described = false);
+TraceResult trace(const Program& program, const TraceOptions& options, bool described = false,
+                  const SpentUnits& spent = nullptr);
 
 // Returns the modules and parameters as trace() does, without tracing: no graphs, and all modules unvisited.
 TraceResult describe(const Program& program, const TraceOptions& options);

@@ -74,7 +74,7 @@ TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOpt
     return result;
   }
   const Timer trace_time;
-  TraceResult result = trace(*program, options, wanted.description);
+  TraceResult result = trace(*program, options, wanted.description, wanted.spent);
   if (const std::string text = refusal(result.collection, options); !text.empty()) listener.warning(text);
   const Timer cost_time;
   if (wanted.costs) add_costs(result.collection);
@@ -89,8 +89,9 @@ TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOpt
                       ": the file does not tell them apart");
   }
   if (wanted.input_options) result.input_options = guess_input_options(*program, options);
-  if (wanted.hint) result.hint = find_hint(*program, options, result.collection);
+  if (wanted.hint) result.hint = find_hint({*program, options, result.collection, wanted.spent});
   result.program = std::move(program);
+  result.spent = wanted.spent;
   return result;
 }
 

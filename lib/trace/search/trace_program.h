@@ -23,6 +23,7 @@ struct TraceRequest {
   bool costs = true;  // of nodes and graphs
   // The program, if another trace of the file has read it already.
   std::shared_ptr<const Program> loaded = nullptr;
+  SpentUnits spent = nullptr;
 };
 
 // Receives messages while a trace runs.

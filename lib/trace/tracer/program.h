@@ -15,6 +15,7 @@
 #include "archive/zip_archive.h"
 #include "graph/graph_collection.h"
 #include "summaries/model_description.h"
+#include "trace/options/budget.h"
 #include "trace/options/options.h"
 #include "trace/tracer/diagnostic.h"
 
@@ -186,9 +187,9 @@ class Program {
   // record.
   virtual RecordBytes record_bytes(const std::string& /*record*/) const { return {}; }
 
-  // Binds the program to options; both must outlive the result.  Throws Error(kUsage) for options that do not
-  // fit the program.
-  virtual std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const = 0;
+  // Binds the program to options; both must outlive the result.  The runs spend `spent`.  Throws
+  // Error(kUsage) for options that do not fit the program.
+  virtual std::unique_ptr<BoundProgram> bind(const TraceOptions& options, const SpentUnits& spent) const = 0;
 };
 
 }  // namespace fxtrace

@@ -18,7 +18,7 @@ void append(Changes& changes, const Value& list, int item) {
 }  // namespace
 
 TEST_CASE("a list is as it was at each mark") {
-  Budget budget{TraceOptions(), 0};
+  Budget budget{Limits(), 0};
   Changes changes(budget);
   const Value list = make_list(int_type(), {1});
   append(changes, list, 2);
@@ -41,7 +41,7 @@ TEST_CASE("a list is as it was at each mark") {
 }
 
 TEST_CASE("what is kept stays, and later changes are taken back to it") {
-  Budget budget{TraceOptions(), 0};
+  Budget budget{Limits(), 0};
   Changes changes(budget);
   const auto dict = make_counted<DictValue>(string_type(), int_type());
   const Value value(dict);

@@ -132,11 +132,10 @@ class Case {
     std::string option;
     std::string value;
     words >> option >> value;
-    const auto row = std::ranges::find_if(
-        option_table(), [&](const OptionRow& each) { return each.name != nullptr && each.name == option; });
+    const auto row = std::ranges::find(option_table(), option, &OptionRow::name);
     if (row == option_table().end()) FAIL("no option " + option);
     OptionSource source;
-    row->value.from_text(config_, value, source);
+    set_option(*row, value, source, config_);
   }
 
   void read_member(const std::string& line) {

@@ -26,13 +26,15 @@ class EmptyProgram final : public TorchScriptProgram {
             std::make_shared<torchscript::Program>(torchscript::ProgramSource{}),
             make_counted<ObjectValue>(std::make_shared<ClassType>("__torch__.M", ClassType::Form::kModule),
                                       0))) {}
-  std::unique_ptr<BoundProgram> bind(const TraceOptions&) const override { return nullptr; }
+  std::unique_ptr<BoundProgram> bind(const TraceOptions&, const SpentUnits&) const override {
+    return nullptr;
+  }
 };
 
 struct Fixture {
   EmptyProgram program;
   TraceOptions options;
-  Budget budget{options, 0};
+  Budget budget{options.limits, 0};
   Findings findings;
   Run run{program, options, budget};
   RunState state{run};

@@ -52,7 +52,7 @@ FakeProgram program_of(const std::vector<std::pair<std::string, FakeProgram::For
 }
 
 Suggestions suggestions(const FakeProgram& program, const TraceOptions& options = {}) {
-  return find_suggestions(program, options, trace(program, options).collection);
+  return find_suggestions({program, options, trace(program, options).collection});
 }
 
 Strings options_of(const std::optional<Trial>& trial) { return trial ? trial->options : Strings{"none"}; }
@@ -182,7 +182,8 @@ TEST_CASE("the work of trials is bounded", "[explanation]") {
   const FakeProgram program = program_of(modules);
   const GraphCollection collection = trace(program, {}).collection;
   program.runs.clear();
-  const Suggestions found = find_suggestions(program, {}, collection);
+  const TraceOptions options;
+  const Suggestions found = find_suggestions({program, options, collection});
   CHECK(!found.best);
   CHECK(std::ranges::count(program.runs, "") < 200);  // 83 traces at most
 }
