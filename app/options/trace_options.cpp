@@ -1,7 +1,6 @@
 #include "app/options/trace_options.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
 
 #include <CLI/CLI.hpp>
@@ -12,16 +11,6 @@
 #include "fxtrace/saved_collection.h"
 
 namespace fxtrace::cli {
-namespace {
-
-// Returns the place in the table of the list that an option's values are added to: rules of all options keep
-// the order in which they are given.
-const OptionRow* list_row(const OptionRow& row) {
-  const OptionKind kind = row.kind == OptionKind::kRule ? OptionKind::kRules : row.kind;
-  return kind == row.kind ? &row : &*std::ranges::find(option_table(), kind, &OptionRow::kind);
-}
-
-}  // namespace
 
 void TraceArguments::add_to(CLI::App& app) {
   bool has_passes = false;
@@ -79,12 +68,8 @@ bool TraceArguments::has(std::string_view option, const std::string& text) const
 Config TraceArguments::resolve(Console& console) const {
   Config config;
   if (config_file_) read_config(read_small_file(*config_file_, console), *config_file_, config);
-  // The order is that of the table, as a file is read; within one list it is the order given.
-  auto given = given_;
-  std::stable_sort(given.begin(), given.end(),
-                   [](const Given& a, const Given& b) { return list_row(*a.row) < list_row(*b.row); });
   OptionSource source{.read_file = [&](const std::string& file) { return read_small_file(file, console); }};
-  for (const auto& [row, text] : given) set_option(*row, text, source, config);
+  for (const auto& [row, text] : given_) set_option(*row, text, source, config);
   check_passes(config.passes);
   for (const std::string& library : config.options.op_libraries) console.has_read(library);
   return config;

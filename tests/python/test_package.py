@@ -950,7 +950,7 @@ def test_users_see_types(tmp_path):
         "number: int = fxtrace.load('c.json').root[0].name\n"
         "fxtrace.summary('m.pt', sort='size')\n"
         "fxtrace.check('m.pt', hooks='jump')\n"
-        "fxtrace.convert('m.pt', 'm.pt2', leaf='a')\n"
+        "fxtrace.why('m.pt', passes='a')\n"
     )
     options = ["--strict", "--python-version", "3.10", "--cache-dir", os.path.join(harness.ROOT, "build", "mypy")]
     done = run_python("-m", "mypy", *options, str(right), MYPYPATH=harness.PACKAGE)
