@@ -1,4 +1,5 @@
-# Writes a C++ file with the texts of files: those of schemas/ for `fxtrace schema`, and the sets of operators.
+# Writes a C++ file with the texts of files: those of schemas/ for `fxtrace schema`, the sets of operators, and
+# helpers of Python.
 # In the template, @rows@ stands for a row with name and text of each file; the name ends at the first dot.
 function(fxtrace_embedded_texts output template)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
