@@ -43,10 +43,10 @@ consteval std::array<Operator, Count> rows_of(const std::string_view (&lines)[Co
 }
 
 constexpr std::string_view kRegisteredLines[] = {
-#include "registered.inc"
+#include "schemas/operators/registered.inc"
 };
 constexpr std::string_view kExtensionLines[] = {
-#include "extensions.inc"
+#include "schemas/operators/extensions.inc"
 };
 constexpr auto kRegistered = rows_of(kRegisteredLines);
 constexpr auto kExtensions = rows_of(kExtensionLines);

@@ -16,7 +16,7 @@
 #include "opinfo/rules/cost_rules.h"
 #include "opinfo/rules/shape_rules.h"
 #include "opinfo/rules/signature.h"
-#include "opinfo/strides.h"
+#include "opinfo/result_strides.h"
 #include "opinfo/traits.h"
 #include "opinfo/values/value_rules.h"
 #include "support/text/words.h"

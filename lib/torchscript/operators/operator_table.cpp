@@ -18,7 +18,7 @@ using namespace std::string_view_literals;  // NOLINT: for the rows
 // overloads; "-" is the one without a name.  The order decides when several fit.  Sorted by name;
 // tests/python/test_script.py compares it with torch.
 constexpr std::string_view kOrders[] = {
-#include "overload_order.inc"
+#include "schemas/operators/overload_order.inc"
 };
 
 // Returns the place of an overload in the order; overloads that are not in it come last.
