@@ -33,7 +33,7 @@ struct WhyArguments : ModelArguments {
   std::optional<std::string> path;
   std::optional<std::string> dimension;
   std::optional<std::string> guard;
-  AnswerArguments answer{kWhyFormats};
+  AnswerFormats<Explanation> answer{kWhyFormats};
 };
 
 // Returns the range that options give the dimension; for a saved collection, its own options.
@@ -73,7 +73,7 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
   const GraphCollection& collection = result.collection;
   TraceOptions options = config.options;  // for the traces that are tried
   options.spent = result.spent;
-  const std::size_t format = arguments.answer.format();
+  const auto& [format, write] = arguments.answer.row();
   Explanation explanation;
   explanation.model = collection.model;
   explanation.is_saved = result.program == nullptr;
@@ -84,7 +84,7 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
   if (arguments.guard) {
     explanation.guards = find_guards(collection, *arguments.guard);
   } else if (arguments.path) {
-    explain_modules(arguments, result, format == 0, explanation);
+    explain_modules(arguments, result, format.is_for_people(), explanation);
   } else if (arguments.dimension) {
     const std::string& name = *arguments.dimension;
     explanation.dimension = explain_dimension(collection, name, given_range(name, config, result));
@@ -97,7 +97,7 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
           : !arguments.dimension && !arguments.guard && explanation.failed > 0;
   if (asks_of_failed && result.program != nullptr)
     explanation.suggestions = find_suggestions(*result.program, options, collection);
-  output.write([&](std::ostream& out) { kWhyFormats[format].write(explanation, out, layout); });
+  output.write([&](std::ostream& out) { write(explanation, out, layout); });
   return strict_code(config, collection, input, console, kDone);
 }
 

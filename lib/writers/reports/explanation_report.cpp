@@ -13,7 +13,7 @@
 #include "support/text/shell_word.h"
 #include "support/text/utf8.h"
 #include "support/text/words.h"
-#include "writers/formats/text_report.h"
+#include "writers/formats/document.h"
 #include "writers/reports/explanation_writers.h"
 
 namespace fxtrace {
@@ -59,9 +59,9 @@ const char* failure_text(FailureKind kind) {
   return "cannot be followed";
 }
 
-class ExplanationText : TextReport {
+class ExplanationText : Document {
  public:
-  using TextReport::TextReport;
+  using Document::Document;
 
   void write(const Explanation& explanation) {
     is_script_ = explanation.model.is_torchscript();
@@ -77,11 +77,9 @@ class ExplanationText : TextReport {
   // Writes the first items of a list, each by `write`.
   template <class Items, class F>
   void each(const Items& items, const char* what, F&& write) {
-    for (std::size_t i = 0; i < std::min(items.size(), kMostItems); ++i) write(items[i]);
-    if (items.size() > kMostItems) {
-      line("... and " + counted(static_cast<std::int64_t>(items.size() - kMostItems), what) +
-           " more (--json has all)");
-    }
+    const std::size_t shown = std::min(items.size(), kMostItems);
+    for (std::size_t i = 0; i < shown; ++i) write(items[i]);
+    left_out(items.size() - shown, what);
   }
 
   // --- the reasons of guards ---

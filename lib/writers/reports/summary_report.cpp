@@ -17,8 +17,8 @@
 #include "support/text/words.h"
 #include "symbolic/readable_size.h"
 #include "writers/formats/csv_text.h"
+#include "writers/formats/document.h"
 #include "writers/formats/markdown_text.h"
-#include "writers/formats/text_report.h"
 #include "writers/reports/summary_writers.h"
 
 namespace fxtrace {
@@ -26,7 +26,7 @@ namespace {
 
 enum class Style { kExact, kRounded };
 
-// The sentences of the text and the Markdown; each is one line of printable characters.
+// The sentences of the report; each is one line of printable characters.
 class SummaryWords {
  public:
   explicit SummaryWords(const ModelSummary& summary)
@@ -346,25 +346,27 @@ class SummaryWords {
   const std::string usual_dtype_;
 };
 
-class SummaryText : TextReport {
+class SummaryReport : Document {
  public:
-  SummaryText(const ModelSummary& summary, std::ostream& out, const TextLayout& layout)
-      : TextReport(out, layout), summary_(summary), words_(summary) {}
+  SummaryReport(const ModelSummary& summary, std::ostream& out, const TextLayout& layout)
+      : Document(out, layout), summary_(summary), words_(summary) {}
 
   void document() {
-    line(bold(words_.headline()));
+    line(is_markdown() ? markdown_code(words_.headline()) : bold(words_.headline()));
     const auto inputs = SummaryWords::ports(summary_.inputs);
     const auto outputs = SummaryWords::ports(summary_.outputs);
-    if (!inputs.empty() || !outputs.empty()) line();
+    if (is_markdown() || !inputs.empty() || !outputs.empty()) line();
     std::size_t names = 0;
     for (const auto& ports : {inputs, outputs}) {
       for (const auto& [name, text] : ports) names = std::max(names, width(name));
     }
-    ports("Inputs ", inputs, names);
+    ports("Inputs", inputs, names);
     ports("Outputs", outputs, names);
+    if (is_markdown()) list(words_.totals());
     line();
     if (!summary_.rows.empty()) table();
     notes();
+    if (is_markdown()) return;
     line();
     list(words_.totals());
   }
@@ -372,7 +374,7 @@ class SummaryText : TextReport {
   void table() {
     constexpr std::size_t kLeastTable = 40, kLeastCell = 6, kLeastBar = 6, kMostBar = 16, kGap = 2;
     const auto& rows = summary_.rows;
-    const auto columns = words_.columns(false);
+    const auto columns = words_.columns(is_markdown());
     TextTable table;
     for (const auto& each : columns) table.columns.push_back(each.column);
     std::vector<std::size_t> depths;
@@ -380,10 +382,14 @@ class SummaryText : TextReport {
     const auto lines = tree_lines(depths);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       TableRow& row = table.rows.emplace_back();
-      for (const auto& each : columns) row.emplace_back(each.text(rows[i], Style::kExact));
+      for (const auto& each : columns) {
+        TableCell& cell = row.emplace_back(each.text(rows[i], Style::kExact));
+        cell.markdown = each.is_code(rows[i]) ? markdown_code(cell.text) : cell.text;
+      }
       row[0].tree = lines[i];
       if (rows[i].status == ModuleStatus::kFailed) row[1].style = kRed;
     }
+    if (is_markdown()) return table.write(out_, layout_);
     table.fit();
     const auto place = [&](std::string_view title) {
       return static_cast<std::size_t>(std::ranges::find(table.columns, title, &TableColumn::title) -
@@ -417,7 +423,9 @@ class SummaryText : TextReport {
   }
 
   void notes() {
-    for (const std::string& note : words_.notes()) sentence(note);
+    const auto notes = words_.notes();
+    if (is_markdown() && !notes.empty()) line();
+    for (const std::string& note : notes) sentence(note);
   }
 
  private:
@@ -433,9 +441,18 @@ class SummaryText : TextReport {
 
   void ports(const std::string& title, const std::vector<Line>& ports, std::size_t names) {
     constexpr std::size_t kMostPorts = 8;  // JSON has all
+    constexpr std::size_t kTitle = std::string_view("Outputs").size();
+    if (is_markdown()) {
+      const auto code = [](const Line& port) {
+        return (port.first.empty() ? "" : markdown_code(port.first) + " ") + markdown_code(port.second);
+      };
+      if (!ports.empty()) line("- " + title + ": " + joined(ports, code));
+      return;
+    }
     for (std::size_t i = 0; i < std::min(ports.size(), kMostPorts + 1); ++i) {
       const auto& [name, text] = ports[i];
-      const std::string label = (i == 0 ? bold(title) : std::string(title.size(), ' ')) + "  ";
+      const std::string label = bold(i == 0 ? title + std::string(kTitle - title.size(), ' ') : "") +
+                                std::string(i == 0 ? 2 : kTitle + 2, ' ');
       if (i == kMostPorts) return line(label + "... and " + std::to_string(ports.size() - i) + " more");
       line(label + (names == 0 ? "" : name + std::string(names - width(name) + 2, ' ')) + text);
     }
@@ -445,50 +462,16 @@ class SummaryText : TextReport {
   const SummaryWords words_;
 };
 
-void write_ports(const char* title, const std::vector<Line>& ports, std::ostream& out) {
-  if (ports.empty()) return;
-  const auto text = [](const Line& port) {
-    return (port.first.empty() ? "" : markdown_code(port.first) + " ") + markdown_code(port.second);
-  };
-  out << "- " << title << ": " << joined(ports, text) << "\n";
-}
-
 }  // namespace
 
-void write_summary_text(const ModelSummary& summary, std::ostream& out, const TextLayout& layout) {
-  SummaryText(summary, out, layout).document();
+void write_summary(const ModelSummary& summary, std::ostream& out, const TextLayout& layout) {
+  SummaryReport(summary, out, layout).document();
 }
 
 void write_measured_table(const ModelSummary& summary, std::ostream& out, const TextLayout& layout) {
-  SummaryText text(summary, out, layout);
+  SummaryReport text(summary, out, layout);
   text.table();
   text.notes();
-}
-
-void write_summary_markdown(const ModelSummary& summary, std::ostream& out) {
-  const SummaryWords words(summary);
-  out << markdown_code(words.headline()) << "\n\n";
-  write_ports("Inputs", SummaryWords::ports(summary.inputs), out);
-  write_ports("Outputs", SummaryWords::ports(summary.outputs), out);
-  out << markdown_list(words.totals()) << "\n";
-  const auto columns = words.columns(true);
-  std::vector<std::string> titles, rules;
-  for (const auto& [column, text, is_code] : columns) {
-    titles.push_back(column.title);
-    rules.emplace_back(column.right ? "---:" : "---");
-  }
-  out << markdown_row(titles) << markdown_row(rules);
-  for (const SummaryRow& row : summary.rows) {
-    std::vector<std::string> cells;
-    for (const auto& [column, text, is_code] : columns) {
-      const std::string shown = text(row, Style::kExact);
-      cells.push_back(is_code(row) ? markdown_code(shown) : shown);
-    }
-    out << markdown_row(cells);
-  }
-  const auto notes = words.notes();
-  if (!notes.empty()) out << "\n";
-  for (const std::string& note : notes) out << "- " << markdown_sentence(note) << "\n";
 }
 
 void write_summary_csv(const ModelSummary& summary, std::ostream& out) {

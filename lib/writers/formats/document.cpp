@@ -1,4 +1,4 @@
-#include "writers/formats/text_report.h"
+#include "writers/formats/document.h"
 
 #include <algorithm>
 #include <sstream>
@@ -7,6 +7,7 @@
 #include "support/text/columns.h"
 #include "support/text/printable.h"
 #include "support/text/qualified_name.h"
+#include "writers/formats/markdown_text.h"
 
 namespace fxtrace {
 namespace {
@@ -93,6 +94,7 @@ std::string TextTable::line(const TableRow& row, const TextLayout& layout) const
 }
 
 void TextTable::write(std::ostream& out, const TextLayout& layout, const char* style) const {
+  if (layout.is_markdown) return write_markdown(out);
   TableRow titles;
   for (const TableColumn& column : columns) titles.emplace_back(column.title);
   out << layout.paint(line(titles, layout), style) << "\n";
@@ -103,17 +105,57 @@ void TextTable::write_rows(std::ostream& out, const TextLayout& layout) const {
   for (const TableRow& row : rows) out << line(row, layout) << "\n";
 }
 
-void TextReport::list(const std::vector<Line>& lines, const char* style, const char* indent,
-                      std::size_t most) {
+void TextTable::write_markdown(std::ostream& out) const {
+  std::vector<std::string> titles, rules;
+  for (const TableColumn& column : columns) {
+    titles.push_back(column.title);
+    rules.emplace_back(column.right ? "---:" : "---");
+  }
+  out << markdown_row(titles) << markdown_row(rules);
+  for (const TableRow& row : rows) {
+    std::vector<std::string> cells;
+    for (const TableCell& cell : row)
+      cells.push_back(cell.markdown.empty() ? markdown_sentence(cell.text) : cell.markdown);
+    out << markdown_row(cells);
+  }
+}
+
+void Document::heading(const std::string& text, const std::string& remark) {
+  line("\n" + (is_markdown() ? markdown_code(text) + (remark.empty() ? "" : " ") + markdown_code(remark)
+                             : titled(text, remark)));
+}
+
+void Document::table(TextTable table, std::size_t left_out, const char* style) {
+  constexpr std::size_t kLeast = 40;
+  table.fit();
+  table.cut_to(std::max(layout_.width, kLeast));
+  table.write(out_, layout_, style);
+  if (left_out > 0 && is_markdown()) line();
+  this->left_out(left_out);
+}
+
+void Document::left_out(std::size_t count, const char* what, const char* indent) {
+  if (count == 0) return;
+  const auto number = static_cast<std::int64_t>(count);
+  line(indent + ("... and " + (what == nullptr ? with_separators(number) : counted(number, what))) +
+       " more (--json has all)");
+}
+
+void Document::list(const std::vector<Line>& lines, const char* style, const char* indent, std::size_t most) {
   std::size_t widest = 0;
   for (const auto& [label, text] : lines) widest = std::max(widest, std::min(width(label), most));
   for (const auto& [label, text] : lines) {
+    if (is_markdown()) {
+      line("- " + label + ": " + markdown_code(text));
+      continue;
+    }
     const std::size_t used = std::min(width(label), widest);
     line(indent + layout_.paint(label, style) + std::string(widest - used + kGap, ' ') + text);
   }
 }
 
-void TextReport::sentence(const std::string& text) {
+void Document::sentence(const std::string& text) {
+  if (is_markdown()) return line("- " + markdown_sentence(text));
   constexpr std::size_t kLeast = 40;  // characters
   std::istringstream in(text);
   std::string shown;
