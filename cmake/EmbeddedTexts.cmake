@@ -11,3 +11,12 @@ function(fxtrace_embedded_texts output template)
   endforeach()
   configure_file(${template} ${output} @ONLY)
 endfunction()
+
+# Writes a file to include in an array: a string_view of each line of a table, without the comments that begin it.
+function(fxtrace_embedded_lines output table)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
+  file(READ ${table} text)
+  string(REGEX REPLACE "^(#[^\n]*\n)+" "" text "${text}")
+  string(REGEX REPLACE "([^\n]+)\n" "R\"line(\\1)line\"sv,\n" text "${text}")
+  file(CONFIGURE OUTPUT ${output} CONTENT "${text}" @ONLY)
+endfunction()
