@@ -89,14 +89,8 @@ int order(const OrderArguments& arguments, const Config& config, const TextLayou
 int run_order(const OrderArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   config.options.beyond_ranges = true;
-  static_cast<void>(arguments.answer.format());  // reports wrong options before any work
-  static_cast<void>(arguments.bucket_bytes());
-  const InputFile input(arguments.model, console, arguments.isolation.seconds());
-  Output output(arguments.answer.output(), input, console);
-  const TextLayout layout = arguments.answer.layout(console);
-  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-    return order(arguments, config, layout, input, output, isolated, console);
-  });
+  static_cast<void>(arguments.bucket_bytes());  // reports a wrong size before any work
+  return run_answer(arguments, std::move(config), console, order);
 }
 
 }  // namespace

@@ -167,17 +167,6 @@ int summarize(const SummaryArguments& arguments, const Config& config, const Tex
   return kModuleFailed;
 }
 
-int run_summary(const SummaryArguments& arguments, Console& console) {
-  Config config = arguments.set_up(console);
-  static_cast<void>(arguments.answer.format());  // reports a wrong format before any work
-  const InputFile input(arguments.model, console, arguments.isolation.seconds());
-  Output output(arguments.answer.output(), input, console);
-  const TextLayout layout = arguments.answer.layout(console);
-  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-    return summarize(arguments, config, layout, input, output, isolated, console);
-  });
-}
-
 }  // namespace
 
 Command make_summary_command(CLI::App& app) {
@@ -225,7 +214,9 @@ Command make_summary_command(CLI::App& app) {
   arguments->costs.add_to(app, table);
   arguments->answer.add_to(app);
   arguments->add_to(app, is_no_pass);
-  return [arguments](Console& console) { return run_summary(*arguments, console); };
+  return [arguments](Console& console) {
+    return run_answer(*arguments, arguments->set_up(console), console, summarize);
+  };
 }
 
 }  // namespace fxtrace::cli

@@ -109,14 +109,7 @@ int run_why(WhyArguments& arguments, Console& console) {
   if (arguments.dimension.has_value() + arguments.path.has_value() + arguments.guard.has_value() > 1)
     throw usage_error(
         "PATH asks about modules, --dim NAME about a dimension, --guard about a guard: give one of them");
-  Config config = arguments.trace.resolve(console);
-  static_cast<void>(arguments.answer.format());  // reports a wrong format before any work
-  const InputFile input(arguments.model, console, arguments.isolation.seconds());
-  Output output(arguments.answer.output(), input, console);
-  const TextLayout layout = arguments.answer.layout(console);
-  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-    return why(arguments, config, layout, input, output, isolated, console);
-  });
+  return run_answer(arguments, arguments.trace.resolve(console), console, why);
 }
 
 }  // namespace

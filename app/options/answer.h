@@ -12,6 +12,8 @@
 
 #include "app/console.h"
 #include "app/output/files.h"
+#include "app/output/graphviz.h"
+#include "app/output/output.h"
 #include "app/process/isolation.h"
 #include "graph/graph_collection.h"
 #include "trace/options/config.h"
@@ -106,6 +108,20 @@ class AnswerFormats : public AnswerArguments {
  private:
   const AnswerRow<Answer>* rows_;
 };
+
+// Reads, asks and writes: calls ask(arguments, config, layout, input, output, isolated, console), which
+// writes the answer, in the process that reads the model of the arguments.  Returns the exit code.
+template <class Arguments, class Ask>
+int run_answer(const Arguments& arguments, Config config, Console& console, const Ask& ask) {
+  const AnswerFormat& format = arguments.answer.format();  // reports a wrong one before any work
+  const InputFile input(arguments.model, console, arguments.isolation.seconds());
+  Output output(arguments.answer.output(), input, console);
+  connect_graphviz(output, format.graphviz, arguments.isolation, console);
+  const TextLayout layout = arguments.answer.layout(console);
+  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
+    return ask(arguments, config, layout, input, output, isolated, console);
+  });
+}
 
 // Returns the trace of a model, or the collection that `fxtrace trace` saved, which has no program;
 // `isolated` owns it.  Throws as read_model_or_collection() does.

@@ -102,10 +102,6 @@ void FormatArguments::check_terminal(const Console& console, bool asks_format) c
                     {"-o picture.svg draws it, -f text shows it here, and -f json shows the JSON"});
 }
 
-void FormatArguments::connect(Output& output, const IsolationArguments& isolation, Console& console) const {
-  connect_graphviz(output, format().graphviz, isolation, console);
-}
-
 void FormatArguments::write(const GraphCollection& collection, std::ostream& out) const {
   PictureOptions options = picture_;
   if (max_label_) options.max_label = static_cast<std::size_t>(*max_label_);

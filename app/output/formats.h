@@ -33,6 +33,7 @@ class FormatArguments : AnswerFormats<Drawing> {
   FormatArguments();
   void add_to(CLI::App& app);
 
+  using AnswerFormats::layout;
   using AnswerFormats::output;
   // Returns the format of -f, or by the suffix of -o, or else JSON.  Throws Error(kUsage) for an unknown
   // suffix, and for options that do not apply to the format.
@@ -40,9 +41,6 @@ class FormatArguments : AnswerFormats<Drawing> {
   // Throws what format() throws, and Error(kUsage) for output that a terminal cannot show well: a binary
   // format, and with `asks_format` JSON if neither -o nor -f asks for it.
   void check_terminal(const Console& console, bool asks_format) const;
-  // Connects Graphviz to the output if the format needs it.  Throws Error(kInput) when it is not installed.
-  // `isolation` must outlive `output`.
-  void connect(Output& output, const IsolationArguments& isolation, Console& console) const;
   void write(const GraphCollection& collection, std::ostream& out) const;
 
  private:

@@ -15,6 +15,21 @@ namespace {
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kMostRagged = 60;  // the widest column of a ragged table
 
+// Returns which rows of a tree are the last children of their parents.
+std::vector<bool> last_ones(const std::vector<std::size_t>& depths) {
+  std::vector<bool> is_last(depths.size(), true);
+  std::vector<std::size_t> open;  // the row at each depth
+  for (std::size_t i = 0; i < depths.size(); ++i) {
+    while (!open.empty() && depths[open.back()] > depths[i]) open.pop_back();
+    if (!open.empty() && depths[open.back()] == depths[i]) {
+      is_last[open.back()] = false;
+      open.pop_back();
+    }
+    open.push_back(i);
+  }
+  return is_last;
+}
+
 }  // namespace
 
 TableCell::TableCell(const std::string& shown, const char* its_style, std::string lines)
@@ -170,20 +185,6 @@ void Document::sentence(const std::string& text) {
   line(shown);
 }
 
-std::vector<bool> last_ones(const std::vector<std::size_t>& depths) {
-  std::vector<bool> is_last(depths.size(), true);
-  std::vector<std::size_t> open;  // the row at each depth
-  for (std::size_t i = 0; i < depths.size(); ++i) {
-    while (!open.empty() && depths[open.back()] > depths[i]) open.pop_back();
-    if (!open.empty() && depths[open.back()] == depths[i]) {
-      is_last[open.back()] = false;
-      open.pop_back();
-    }
-    open.push_back(i);
-  }
-  return is_last;
-}
-
 std::vector<std::string> tree_lines(const std::vector<std::size_t>& depths) {
   constexpr std::size_t kMostLines = 20;
   const std::vector<bool> is_last = last_ones(depths);
@@ -192,18 +193,18 @@ std::vector<std::string> tree_lines(const std::vector<std::size_t>& depths) {
   for (std::size_t i = 0; i < depths.size(); ++i) {
     const std::size_t depth = std::min(depths[i], above.size());
     above.resize(depth);
-    if (depth == 0) {
-      lines.emplace_back();
-      above.emplace_back();
-    } else if (depth > kMostLines) {
-      lines.push_back(above.back());
-      above.push_back(above.back());
-    } else {
-      lines.push_back(above.back() + (is_last[i] ? "└ " : "├ "));
-      above.push_back(above.back() + (is_last[i] ? "  " : "│ "));
-    }
+    const std::string outer = depth == 0 ? "" : above.back();
+    const bool has_branch = depth != 0 && depth <= kMostLines;
+    lines.push_back(outer + (!has_branch ? "" : is_last[i] ? "└ " : "├ "));
+    above.push_back(below_line(lines.back()));
   }
   return lines;
+}
+
+std::string below_line(const std::string& line) {
+  const std::size_t branch = line.size() - std::min(line.size(), std::string_view("└ ").size());
+  const std::string last = line.substr(branch);
+  return last == "└ " || last == "├ " ? line.substr(0, branch) + (last == "└ " ? "  " : "│ ") : line;
 }
 
 std::string range_of_modules(const std::string& first, const std::string& last, std::size_t count) {

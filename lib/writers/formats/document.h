@@ -97,12 +97,11 @@ class Document {
   const TextLayout layout_;
 };
 
-// Returns which rows of a tree are the last children of their parents, from the rows' depths in pre-order.
-std::vector<bool> last_ones(const std::vector<std::size_t>& depths);
-
 // Returns the lines of a tree in front of each row, such as "│ ├ ", from the rows' depths in pre-order. Below
 // a fixed depth they grow no wider.
 std::vector<std::string> tree_lines(const std::vector<std::size_t>& depths);
+// Returns those lines as they go on below the row.
+std::string below_line(const std::string& line);
 
 // Returns "h.0.attn … h.11.attn (12 modules)"; for one module its path.
 std::string range_of_modules(const std::string& first, const std::string& last, std::size_t count);
