@@ -50,6 +50,7 @@ void write_version_json(std::ostream& out) {
   const std::vector<std::string> plugins = plugin_series();
   JsonEmitter json(out);
   json.document([&] {
+    json.field("format", "fxtrace.version");
     json.field("name", "fxtrace");
     json.field("version", FXTRACE_VERSION);
     json.text_or_null("commit", FXTRACE_COMMIT);

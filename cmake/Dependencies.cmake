@@ -1,7 +1,6 @@
 # The libraries that fxtrace uses, all from the system's packages except LibTorch.
 
 find_package(CLI11 CONFIG REQUIRED)
-find_package(nlohmann_json CONFIG REQUIRED)
 find_package(simdjson CONFIG REQUIRED)
 find_package(spdlog CONFIG REQUIRED)
 
@@ -36,6 +35,9 @@ if(FXTRACE_EXECUTE)  # AUTO too
   include(LibTorch)
 endif()
 
+if(FXTRACE_TESTS OR FXTRACE_FUZZ OR FXTRACE_DAMAGE)
+  find_package(nlohmann_json CONFIG REQUIRED)
+endif()
 if(FXTRACE_TESTS)
   find_package(Catch2 CONFIG REQUIRED)  # 2 or 3
   # Makes archives.  Debian's CMake config of libzip insists on the zip tools, which nobody needs here.

@@ -1,4 +1,5 @@
-# Writes a C++ file with the texts of files: those of schemas/ for `fxtrace schema`, and the sets of operators.
+# Writes a C++ file with the texts of files: those of schemas/ for `fxtrace schema`, the sets of operators, and
+# helpers of Python.
 # In the template, @rows@ stands for a row with name and text of each file; the name ends at the first dot.
 function(fxtrace_embedded_texts output template)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
@@ -9,4 +10,13 @@ function(fxtrace_embedded_texts output template)
     string(APPEND rows "    {\"${name}\", R\"text(${text})text\"},\n")
   endforeach()
   configure_file(${template} ${output} @ONLY)
+endfunction()
+
+# Writes a file to include in an array: a string_view of each line of a table, without the comments that begin it.
+function(fxtrace_embedded_lines output table)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
+  file(READ ${table} text)
+  string(REGEX REPLACE "^(#[^\n]*\n)+" "" text "${text}")
+  string(REGEX REPLACE "([^\n]+)\n" "R\"line(\\1)line\"sv,\n" text "${text}")
+  file(CONFIGURE OUTPUT ${output} CONTENT "${text}" @ONLY)
 endfunction()

@@ -22,7 +22,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE DESTINA
 if(FXTRACE_LICENCES)
   install(DIRECTORY ${FXTRACE_LICENCES}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fxtrace/licences COMPONENT Runtime)
 else()
-  foreach(_library libcli11-dev=CLI11 libfmt-dev=fmt libjemalloc-dev=jemalloc libseccomp-dev=libseccomp nlohmann-json3-dev=nlohmann_json
+  foreach(_library libcli11-dev=CLI11 libfmt-dev=fmt libjemalloc-dev=jemalloc libseccomp-dev=libseccomp
                    libsimdjson-dev=simdjson libspdlog-dev=spdlog libsqlite3-dev=SQLite zlib1g-dev=zlib)
     string(REPLACE "=" ";" _library ${_library})
     list(GET _library 0 _package)

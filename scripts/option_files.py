@@ -66,7 +66,8 @@ FORMS = {
 
 def properties(options: dict, schema: dict) -> str:
     """Return the properties, a line each; those of an object or of rules have their own form, and only the description is the option's."""
-    lines = ['"$schema": {"type": "string", "minLength": 1}']
+    keys = {row["key"] for row in options["trace"]}
+    lines = [f"{json.dumps(key)}: {json.dumps(form)}" for key, form in schema["properties"].items() if key not in keys]
     for row in options["trace"]:
         form = FORMS.get(row["kind"]) or {key: value for key, value in schema["properties"].get(row["key"], {}).items() if key != "description"}
         if row["kind"] == "integer":

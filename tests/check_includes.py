@@ -45,7 +45,7 @@ LAYERS = {
 }
 MOST_LINES = 15  # of a folder's README
 MOST_FILES = 25  # of C++ in a folder
-TABLES = "python"  # whose package reads them too
+TABLES = {"python", "schemas"}  # which the package reads too, and which cmake/EmbeddedTexts.cmake makes of texts
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -81,16 +81,16 @@ def problems(root):
                 quoted, name = match[1] == '"', match[2]
                 target_library = library_of((root / "lib" / name).parent, linked) if quoted else None
                 target = target_library.name if target_library else name.split("/")[0]
-                needed = f"fxtrace::{target}" if quoted and target != TABLES else next((OTHERS[start] for start in OTHERS if name.startswith(start)), None)
+                needed = f"fxtrace::{target}" if quoted and target not in TABLES else next((OTHERS[start] for start in OTHERS if name.startswith(start)), None)
                 unused.discard(needed)
                 if LIBTORCH.match(name):
                     if library.name not in WITH_LIBTORCH:
                         yield f"{place}: {library.name} includes LibTorch's {name}"
                     elif quoted:
                         yield f"{place}: {name} is not ours: include it with <>"
-                elif quoted and (target not in {*names, TABLES} or "/" not in name):
+                elif quoted and (target not in {*names, *TABLES} or "/" not in name):
                     yield f'{place}: "{name}" is not a path from the root of lib/ or of the project'
-                elif quoted and not (root / "lib" / name).exists() and not (root / name).exists():
+                elif quoted and not any(path.exists() for path in (root / "lib" / name, root / name, (root / name).with_suffix(".txt"))):
                     yield f'{place}: "{name}" does not exist'
                 elif target == PLUGIN != library.name:
                     if library.name not in PLUGIN_USERS or name != PLUGIN_INTERFACE:

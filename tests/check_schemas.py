@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Validates the schemas themselves, and by them every document that tests/golden has recorded, with jsonschema-rs.
 
-Also that the schema allows what exported programs add where it belongs, and nowhere else.
+Also that each schema names itself and its format, that objects are closed where docs/reference/json.md says so, and that the schema allows what exported programs add where it belongs, and nowhere else.
 """
 
 import copy
@@ -16,9 +16,45 @@ sys.path.insert(0, str(ROOT / "tests" / "python"))
 import golden  # noqa: E402
 
 
+# Files that people write: no object of theirs has a field that fxtrace does not know.  In the others later versions may add fields to
+# the document itself and to the records of OPEN.
+WRITTEN_BY_PEOPLE = {"config", "check_rules", "check_baseline", "ops"}
+OPEN = {
+    "graph_collection": {"/$defs/graph", "/$defs/root_graph", "/$defs/body_graph", "/$defs/node"},
+    "summary": {"/properties/totals", "/$defs/module"},
+}
+PARTS = ("properties", "$defs", "items", "additionalProperties", "anyOf", "oneOf")  # others have conditions on what is described elsewhere
+
+
+def objects_in(schema, place=""):
+    """Yield the place and the schema of each object with named fields, but for one that only adds to another."""
+    if isinstance(schema, dict) and "properties" in schema and ("$ref" not in schema or place.count("/") == 2):
+        yield place, schema
+    for key, value in schema.items() if isinstance(schema, dict) else enumerate(schema) if isinstance(schema, list) else ():
+        is_name = place.endswith(("/properties", "/$defs")) or isinstance(key, int)
+        if is_name or key in PARTS:
+            yield from objects_in(value, f"{place}/{key}")
+
+
+def faults_of_schemas():
+    for path in sorted((ROOT / "schemas").glob("*.json")):
+        name = path.name.removesuffix(".schema.json")
+        schema = json.loads(path.read_text(encoding="utf-8"))
+        jsonschema_rs.meta.validate(schema)
+        fields = schema["properties"]
+        if schema["$id"] != path.name or fields["format"] != {"const": f"fxtrace.{name}"}:
+            yield f"{path.name}: its $id or format is not its name"
+        if name != "version" and fields["version"] != {"const": 1}:  # there it is the version of the program
+            yield f"{path.name}: version is not 1"
+        by_people = name in WRITTEN_BY_PEOPLE
+        wanted = OPEN.get(name, set()) | (set() if by_people else {""})
+        found = {place for place, part in objects_in(schema) if part.get("additionalProperties") is not False}
+        yield from (f"{path.name}: {place or 'the document'} is {'closed' if place in wanted else 'open'}" for place in sorted(wanted ^ found))
+
+
 def validator(name):
     schema = json.loads((ROOT / "schemas" / name).read_text(encoding="utf-8"))
-    jsonschema_rs.meta.validate(schema)
+    schema["additionalProperties"] = False  # what this version writes has no field of later ones
     return jsonschema_rs.Draft202012Validator(schema)
 
 
@@ -33,8 +69,8 @@ BUFFER = {"role": "buffer", "name": "b", "target": "m.b", "persistent": False, "
 OUTPUT = {"role": "buffer_mutation", "name": "add", "target": "m.b", "node": None}
 META = {"type": "int", "shape": None, "dtype": None}
 
-# Documents that no golden records, as they tell times, need a database or are written beside another: tests in tests/python validate them.
-NOT_RECORDED = {"fxtrace.ops", "fxtrace.plan", "fxtrace.verification", "fxtrace.query", "fxtrace.check_baseline"}
+# Documents that no golden records, as they tell times, need a database, are read, or are written beside another: tests in tests/python validate them.
+NOT_RECORDED = {f"fxtrace.{name}" for name in ("check_baseline", "check_rules", "config", "ops", "plan", "query", "verification", "version")}
 
 # Changes of the document below, as (place, value).
 ALLOWED = [
@@ -110,7 +146,7 @@ def main():
             others[kind] = validator(path.name)
     count = 0
     other_counts = dict.fromkeys(others, 0)
-    bad = []
+    bad = list(faults_of_schemas())
     for name in golden.names():
         try:
             # run_golden.py records the version as a word.

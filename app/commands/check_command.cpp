@@ -68,7 +68,7 @@ struct CheckArguments : ModelArguments {
   std::vector<std::string> rule_files, ops_files, backends;
   std::string baseline, written_baseline;
   bool program = false, security = false, verify_content = false, programs_only = false;
-  AnswerArguments answer{kCheckFormats};
+  AnswerFormats<CheckReports> answer{kCheckFormats};
 };
 
 bool is_about_safety(const Rule& rule) { return rule.kind == RuleKind::kSecurity; }
@@ -472,8 +472,9 @@ int run_check(const CheckArguments& arguments, Console& console) {
   if (!std::ranges::all_of(reports.models, &CheckReport::holds)) code = std::max(code, kNegative);
   output->wait_at_most(arguments.isolation.seconds());
   output->prepare();
-  const auto& format = kCheckFormats[arguments.answer.format()];
-  output->write([&](std::ostream& out) { format.write(reports, out, arguments.answer.layout(console)); });
+  output->write([&](std::ostream& out) {
+    arguments.answer.row().write(reports, out, arguments.answer.layout(console));
+  });
   known.write(*output);
   output->commit();
   return code;

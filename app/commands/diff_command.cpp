@@ -33,37 +33,50 @@
 namespace fxtrace::cli {
 namespace {
 
-enum class DiffFormat { kText, kJson, kMarkdown, kPicture, kPage };
-
-struct DiffFormatRow {
-  DiffFormat kind;
-  AnswerFormat format;
-  const char* graphviz = nullptr;  // the format into which Graphviz converts the DOT; null: none
+struct DiffAnswer {
+  const GraphCollection &before, &after;
+  ModelComparison& comparison;
+  DifferenceKinds told;
+  Isolated& isolated;
 };
-constexpr DiffFormatRow kDiffFormats[] = {
-    {DiffFormat::kText, {".txt"}},
-    {DiffFormat::kJson, {".json", "--json", "write JSON (schemas/comparison.schema.json)"}},
-    {DiffFormat::kMarkdown, {".md", "--markdown", "write GitHub's Markdown, for a pull request"}},
-    {DiffFormat::kPicture, {".svg"}, "svg"},
-    {DiffFormat::kPicture, {".png"}, "png"},
-    {DiffFormat::kPicture, {".dot"}},
-    {DiffFormat::kPage, {".html"}}};
+
+void write_folded(const DiffAnswer& answer, std::ostream& out, const TextLayout& layout) {
+  fold_equal_modules(answer.comparison);
+  write_comparison(answer.comparison, out, layout);
+}
+void write_unfolded(const DiffAnswer& answer, std::ostream& out) {
+  write_comparison_json(answer.comparison, out);
+}
+// Writes one picture of both models.
+template <void (*Write)(const GraphCollection&, std::ostream&, const PictureOptions&, const Marking&)>
+void write_merged(const DiffAnswer& answer, std::ostream& out, const TextLayout&) {
+  const MergedCollection& merged =
+      answer.isolated.keep_alive(merge(answer.before, answer.after, answer.comparison, answer.told));
+  Write(merged.collection, out, {}, mark_differences(merged));
+}
+
+constexpr AnswerRow<DiffAnswer> kDiffFormats[] = {
+    {{".txt"}, write_folded},
+    {{".json", "--json", "write JSON (schemas/comparison.schema.json)"}, write_plain<write_unfolded>},
+    {{".md", "--markdown", "write GitHub's Markdown, for a pull request"}, write_markdown<write_folded>},
+    {{.suffix = ".svg", .graphviz = "svg", .is_picture = true}, write_merged<write_dot>},
+    {{.suffix = ".png", .graphviz = "png", .is_picture = true}, write_merged<write_dot>},
+    {{.suffix = ".dot", .is_picture = true}, write_merged<write_dot>},
+    {{.suffix = ".html", .is_picture = true}, write_merged<write_html>}};
 
 struct DiffArguments : ModelArguments {
   CostArguments costs;
   std::string before, after;
   std::optional<std::string> only, ignore, fail_on;
   bool exit_code = false, verify_content = false;
-  AnswerArguments answer{kDiffFormats};
+  AnswerFormats<DiffAnswer> answer{kDiffFormats};
 
-  // Both throw Error(kUsage).
-  const DiffFormatRow& format() const { return kDiffFormats[answer.format()]; }
   struct Kinds {
     DifferenceKinds told, failing;
     // lists them one by one; by default only counted for people, as training changes all of them
     bool lists_weights = false;
   };
-  Kinds kinds() const;
+  Kinds kinds() const;  // throws Error(kUsage)
 };
 
 // Reads a list such as "nodes,shapes".
@@ -118,11 +131,10 @@ int diff(const DiffArguments& arguments, const Config& config, const TextLayout&
   for (const InputFile* input : {&first, &second}) tell_damaged(*input, console);
   arguments.costs.apply(config, before, after, console);
   const DiffArguments::Kinds kinds = arguments.kinds();
-  const DiffFormat format = arguments.format().kind;
-  const bool is_picture = format == DiffFormat::kPicture || format == DiffFormat::kPage;
+  const auto& [format, write] = arguments.answer.row();
   ModelComparison& comparison =
       isolated.keep_alive(compare(before, after,
-                                  {.kinds = is_picture ? DifferenceKinds::all() : kinds.told,
+                                  {.kinds = format.is_picture ? DifferenceKinds::all() : kinds.told,
                                    .has_read_bytes = arguments.verify_content}));
   const bool fails = comparison.has_any(kinds.failing);
   if (comparison.unlisted > 0) {
@@ -130,19 +142,9 @@ int diff(const DiffArguments& arguments, const Config& config, const TextLayout&
                     " differences are counted but not listed: the listed ones take " +
                     std::to_string(kMostBytes >> 20) + " MiB, the most that a comparison holds");
   }
-  if (format != DiffFormat::kJson && !kinds.lists_weights) leave_out(comparison, DifferenceKind::kWeights);
-  output.write([&](std::ostream& out) {
-    if (is_picture) {
-      const MergedCollection& merged = isolated.keep_alive(merge(before, after, comparison, kinds.told));
-      const Marking marking = mark_differences(merged);
-      return format == DiffFormat::kPage ? write_html(merged.collection, out, {}, marking)
-                                         : write_dot(merged.collection, out, {}, marking);
-    }
-    if (format == DiffFormat::kJson) return write_comparison_json(comparison, out);
-    fold_equal_modules(comparison);
-    if (format == DiffFormat::kMarkdown) return write_comparison_markdown(comparison, out);
-    write_comparison_text(comparison, out, layout);
-  });
+  if (!format.is_json() && !kinds.lists_weights) leave_out(comparison, DifferenceKind::kWeights);
+  const DiffAnswer answer{before, after, comparison, kinds.told, isolated};
+  output.write([&](std::ostream& out) { write(answer, out, layout); });
   const int code = strict_code(config, before, first, console, fails ? kNegative : kDone);
   return code == kModuleFailed ? code : strict_code(config, after, second, console, code);
 }
@@ -150,7 +152,7 @@ int diff(const DiffArguments& arguments, const Config& config, const TextLayout&
 int run_diff(const DiffArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   static_cast<void>(arguments.kinds());  // reports wrong options before any work
-  static_cast<void>(arguments.format());
+  static_cast<void>(arguments.answer.format());
   if (arguments.before == "-" && arguments.after == "-")
     throw usage_error("only one of the two can come from stdin");
   InputFile first(arguments.before, console, arguments.isolation.seconds());
@@ -160,7 +162,7 @@ int run_diff(const DiffArguments& arguments, Console& console) {
     second.verify_content();
   }
   Output output(arguments.answer.output(), first, console);
-  connect_graphviz(output, arguments.format().graphviz, arguments.isolation, console);
+  connect_graphviz(output, arguments.answer.format().graphviz, arguments.isolation, console);
   const TextLayout layout = arguments.answer.layout(console);
   return run_isolated(arguments.isolation, first, output, console, config.options,
                       [&](Isolated& isolated) {

@@ -27,10 +27,10 @@ namespace fxtrace::cli {
 namespace {
 
 struct ExtractArguments : ModelArguments {
-  std::string file;
+  std::string model;
   std::optional<std::string> path;  // the module, as an argument instead of --module
   ExtractRequest part;
-  FormatArguments format;
+  FormatArguments answer;
 
   void check() {  // throws Error(kUsage)
     if (path && part.module)
@@ -63,28 +63,23 @@ GraphCollection& trace_or_read(const ExtractArguments& arguments, const Config& 
   return saved;
 }
 
-int extract_and_write(const ExtractArguments& arguments, const Config& config, const InputFile& input,
-                      Output& output, Isolated& isolated, Console& console) {
+int extract_and_write(const ExtractArguments& arguments, const Config& config, const TextLayout&,
+                      const InputFile& input, Output& output, Isolated& isolated, Console& console) {
   const GraphCollection& collection = trace_or_read(arguments, config, input, isolated, console);
   const GraphCollection& extracted =
       isolated.keep_alive(with_input(input, [&] { return extract_part(collection, arguments.part); }));
 #ifndef NDEBUG
   lint(extracted);
 #endif
-  output.write([&](std::ostream& out) { arguments.format.write(extracted, out); });
+  output.write([&](std::ostream& out) { arguments.answer.write(extracted, out); });
   return strict_code(config, extracted, input, console, kDone);
 }
 
 int run_extract(ExtractArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   arguments.check();  // reports wrong options before any work
-  arguments.format.check_terminal(console, false);
-  const InputFile input(arguments.file, console, arguments.isolation.seconds());
-  Output output(arguments.format.output(), input, console);
-  arguments.format.connect(output, arguments.isolation, console);
-  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-    return extract_and_write(arguments, config, input, output, isolated, console);
-  });
+  arguments.answer.check_terminal(console, false);
+  return run_answer(arguments, std::move(config), console, extract_and_write);
 }
 
 }  // namespace
@@ -100,7 +95,7 @@ Command make_extract_command(CLI::App& app) {
   app.footer(
       "  fxtrace extract model.pt2 encoder.layers.0 -o layer.json\n"
       "  fxtrace extract model.json --from conv1 --to relu_3 -o part.svg\n");
-  app.add_option("FILE", arguments->file, "the model file or a collection's JSON file, or - for stdin")
+  app.add_option("FILE", arguments->model, "the model file or a collection's JSON file, or - for stdin")
       ->required();
   app.add_option("PATH", arguments->path,
                  "the module to extract, as with --module; the end of its path is enough if it is unique");
@@ -121,7 +116,7 @@ Command make_extract_command(CLI::App& app) {
   add_last_value(
       app, group, "--graph", part.graph, "PATH",
       "the graph of the module PATH, where modules that failed have given several. Default: the root's");
-  arguments->format.add_to(app);
+  arguments->answer.add_to(app);
   arguments->add_to(app);
   return [arguments](Console& console) { return run_extract(*arguments, console); };
 }

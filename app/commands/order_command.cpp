@@ -25,26 +25,38 @@
 namespace fxtrace::cli {
 namespace {
 
-// The order is that of order_formats().
-enum class OrderFormat { kText, kJson, kCsv, kPython };
+struct OrderAnswer {
+  const UseOrder& order;
+  const GraphCollection& collection;
+  operator const UseOrder&() const { return order; }
+};
 
-std::vector<AnswerFormat> order_formats() {
-  return {{".txt"},
-          {".json", "--json", "write JSON (schemas/order.schema.json)"},
-          {".csv", "--csv", "write CSV (RFC 4180), one row a module and one a parameter"},
-          {".py", "--fsdp2",
-           "write Python that shards a model by torch.distributed.fsdp.fully_shard: repeated blocks by "
-           "themselves, the rest with the root, and each block prefetches the one that was traced next"}};
+// Adapts the writer of a format that has the plan for FSDP2.
+template <auto Write>
+void write_with_plan(const OrderAnswer& answer, std::ostream& out, const TextLayout&) {
+  Write(answer.order, plan_fsdp(answer.collection, answer.order), out);
 }
+
+constexpr AnswerRow<OrderAnswer> kOrderFormats[] = {
+    {{".txt"},
+     [](const OrderAnswer& answer, std::ostream& out, const TextLayout& layout) {
+       write_order_text(answer.order, out, layout);
+     }},
+    {{".json", "--json", "write JSON (schemas/order.schema.json)"}, write_with_plan<write_order_json>},
+    {{".csv", "--csv", "write CSV (RFC 4180), one row a module and one a parameter"},
+     write_plain<write_order_csv>},
+    {{".py", "--fsdp2",
+      "write Python that shards a model by torch.distributed.fsdp.fully_shard: repeated blocks by "
+      "themselves, the rest with the root, and each block prefetches the one that was traced next"},
+     write_with_plan<write_order_python>}};
 
 struct OrderArguments : ModelArguments {
   CostArguments costs;
   std::string model;
   std::optional<std::string> buckets;
-  AnswerArguments answer{order_formats()};
+  AnswerFormats<OrderAnswer> answer{kOrderFormats};
 
-  // Both throw Error(kUsage).
-  OrderFormat format() const { return static_cast<OrderFormat>(answer.format()); }
+  // Throws Error(kUsage).
   std::optional<std::int64_t> bucket_bytes() const;
 };
 
@@ -57,9 +69,8 @@ std::optional<std::int64_t> OrderArguments::bucket_bytes() const {
     throw usage_error(std::string("--buckets: ") + error.what());
   }
   if (size == 0) throw usage_error("--buckets: expected at least one byte");
-  if (format() == OrderFormat::kPython) {
+  if (answer.row().write == write_with_plan<write_order_python>)
     throw usage_error("--buckets does not apply to --fsdp2, whose groups are modules");
-  }
   return size;
 }
 
@@ -71,32 +82,15 @@ int order(const OrderArguments& arguments, const Config& config, const TextLayou
   UseOrder& order = isolated.keep_alive(order_of_use(collection));
   if (!arguments.costs.at.empty()) add_macs(collection, order);
   if (const auto bytes = arguments.bucket_bytes()) make_buckets(order, *bytes);
-  output.write([&](std::ostream& out) {
-    switch (arguments.format()) {
-      case OrderFormat::kText:
-        return write_order_text(order, out, layout);
-      case OrderFormat::kJson:
-        return write_order_json(order, plan_fsdp(collection, order), out);
-      case OrderFormat::kCsv:
-        return write_order_csv(order, out);
-      case OrderFormat::kPython:
-        return write_order_python(order, plan_fsdp(collection, order), out);
-    }
-  });
+  output.write([&](std::ostream& out) { arguments.answer.row().write({order, collection}, out, layout); });
   return strict_code(config, collection, input, console, kDone);
 }
 
 int run_order(const OrderArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   config.options.beyond_ranges = true;
-  static_cast<void>(arguments.format());  // reports wrong options before any work
-  static_cast<void>(arguments.bucket_bytes());
-  const InputFile input(arguments.model, console, arguments.isolation.seconds());
-  Output output(arguments.answer.output(), input, console);
-  const TextLayout layout = arguments.answer.layout(console);
-  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-    return order(arguments, config, layout, input, output, isolated, console);
-  });
+  static_cast<void>(arguments.bucket_bytes());  // reports a wrong size before any work
+  return run_answer(arguments, std::move(config), console, order);
 }
 
 }  // namespace

@@ -40,14 +40,14 @@ namespace fxtrace::cli {
 namespace {
 
 constexpr AnswerRow<PartitionAnswer> kPartitionFormats[] = {
-    {{".txt"}, write_partition_text},
+    {{".txt"}, write_partition},
     {{".json", "--json", "write JSON (schemas/partition.schema.json)"}, write_plain<write_partition_json>},
-    {{".md"}, write_plain<write_partition_markdown>},
+    {{".md"}, write_markdown<write_partition>},
     {{".csv"}, write_plain<write_partition_csv>},
     {{".sarif"}, write_plain<write_partition_sarif>},
     {{".dot"}, write_plain<write_partition_dot>},
-    {{".svg"}, write_plain<write_partition_dot>, "svg"},
-    {{".png"}, write_plain<write_partition_dot>, "png"},
+    {{.suffix = ".svg", .graphviz = "svg"}, write_plain<write_partition_dot>},
+    {{.suffix = ".png", .graphviz = "png"}, write_plain<write_partition_dot>},
     {{".html"}, write_plain<write_partition_html>}};
 
 struct PartitionArguments : ModelArguments {
@@ -58,7 +58,7 @@ struct PartitionArguments : ModelArguments {
   std::optional<std::string> min_macs;
   std::vector<std::string> requirements;
   std::optional<std::string> folder;
-  AnswerArguments answer{kPartitionFormats};
+  AnswerFormats<PartitionAnswer> answer{kPartitionFormats};
 };
 
 constexpr const char* kFunctional = "functional";
@@ -204,7 +204,7 @@ int run_partition(PartitionArguments& arguments, Console& console) {
   ask_for_operators(config.options);
   if (arguments.folder) config.options.beyond_ranges = false;  // pieces keep the ranges of the model
   if (config.passes.empty()) config.passes.emplace_back(kFunctional);
-  const auto& format = kPartitionFormats[arguments.answer.format()];  // reports wrong options before any work
+  const auto& [format, write] = arguments.answer.row();  // reports wrong options before any work
   std::vector<Gate> gates;
   for (const std::string& text : arguments.requirements) gates.push_back(parse_gate(text));
   if (arguments.ops.empty())
@@ -264,7 +264,7 @@ int run_partition(PartitionArguments& arguments, Console& console) {
           "hint", "the sets name operators of exported programs: fxtrace convert makes one of TorchScript");
     if (arguments.folder && !write_pieces(partitioned, config, files, input, output.beside(), console))
       return kModuleFailed;
-    output.write([&](std::ostream& out) { format.write(partitioned.answer, out, layout); });
+    output.write([&](std::ostream& out) { write(partitioned.answer, out, layout); });
     const bool holds = std::ranges::all_of(partitioned.answer.gates, &GateResult::holds);
     return strict_code(config, partitioned.traced.collection, input, console, holds ? kDone : kNegative);
   });

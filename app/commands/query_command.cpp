@@ -19,8 +19,8 @@
 #include "support/json_emitter.h"
 #include "support/text/columns.h"
 #include "writers/formats/csv_text.h"
+#include "writers/formats/document.h"
 #include "writers/formats/json_parts.h"
-#include "writers/formats/text_report.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -155,12 +155,12 @@ constexpr AnswerRow<Ask> kQueryFormats[] = {
 
 struct QueryArguments {
   std::string file, sql;
-  AnswerArguments answer{kQueryFormats};
+  AnswerFormats<Ask> answer{kQueryFormats};
   IsolationArguments isolation;
 };
 
 int run_query(const QueryArguments& arguments, Console& console) {
-  const auto& format = kQueryFormats[arguments.answer.format()];
+  const auto& format = arguments.answer.row();
   const InputFile input(arguments.file, console, arguments.isolation.seconds());
   Output output(arguments.answer.output(), input, console);
   output.allow_any_size();

@@ -32,19 +32,15 @@
 namespace fxtrace::cli {
 namespace {
 
-struct SummaryFormat : AnswerRow<ModelSummary> {
-  bool is_for_people = false;
-};
-constexpr SummaryFormat kSummaryFormats[] = {
-    {{{".txt"}, write_summary_text}, true},
-    {{{".json", "--json", "write JSON, with exact numbers, and expressions of dimensions as text"},
-      write_plain<write_summary_json>}},
-    {{{".csv", "--csv",
-       "write CSV (RFC 4180), one row a module; a text that a spreadsheet would take for a formula gets an "
-       "apostrophe in front"},
-      write_plain<write_summary_csv>}},
-    {{{".md", "--markdown", "write a table in GitHub's Markdown"}, write_plain<write_summary_markdown>},
-     true}};
+constexpr AnswerRow<ModelSummary> kSummaryFormats[] = {
+    {{".txt"}, write_summary},
+    {{".json", "--json", "write JSON, with exact numbers, and expressions of dimensions as text"},
+     write_plain<write_summary_json>},
+    {{".csv", "--csv",
+      "write CSV (RFC 4180), one row a module; a text that a spreadsheet would take for a formula gets an "
+      "apostrophe in front"},
+     write_plain<write_summary_csv>},
+    {{".md", "--markdown", "write a table in GitHub's Markdown"}, write_markdown<write_summary>}};
 
 // The most rows of a table for people, unless --depth limits it.
 constexpr std::size_t kMostSummaryRows = 100;
@@ -56,10 +52,7 @@ struct SummaryArguments : ModelArguments {
   std::optional<std::string> sort;
   std::optional<bool> fold;
   std::vector<CostColumn> columns;
-  AnswerArguments answer{kSummaryFormats};
-
-  // Throws Error(kUsage).
-  const SummaryFormat& format() const { return kSummaryFormats[answer.format()]; }
+  AnswerFormats<ModelSummary> answer{kSummaryFormats};
 };
 
 // Reads a list such as "weights,intensity"; each column counts once.
@@ -75,7 +68,7 @@ std::vector<CostColumn> read_columns(const std::string& text) {
 
 // Applies the options that choose, fold and sort rows.
 void shape(ModelSummary& summary, const SummaryArguments& arguments) {
-  const bool is_for_people = arguments.format().is_for_people;
+  const bool is_for_people = arguments.answer.format().is_for_people();
   const bool folds = arguments.fold.value_or(is_for_people);
   if (arguments.depth) {
     limit_depth(summary, *arguments.depth);
@@ -167,22 +160,11 @@ int summarize(const SummaryArguments& arguments, const Config& config, const Tex
   const auto modules = summary.modules;
   summary.columns = arguments.columns;
   shape(summary, arguments);
-  output.write([&](std::ostream& out) { arguments.format().write(summary, out, layout); });
+  output.write([&](std::ostream& out) { arguments.answer.row().write(summary, out, layout); });
   if (failed == 0 || !config.strict) return kDone;
   console.error(input.with_display(
       input_error(std::to_string(failed) + " of " + std::to_string(modules) + " modules failed to trace")));
   return kModuleFailed;
-}
-
-int run_summary(const SummaryArguments& arguments, Console& console) {
-  Config config = arguments.set_up(console);
-  static_cast<void>(arguments.format());  // reports a wrong format before any work
-  const InputFile input(arguments.model, console, arguments.isolation.seconds());
-  Output output(arguments.answer.output(), input, console);
-  const TextLayout layout = arguments.answer.layout(console);
-  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-    return summarize(arguments, config, layout, input, output, isolated, console);
-  });
 }
 
 }  // namespace
@@ -232,7 +214,9 @@ Command make_summary_command(CLI::App& app) {
   arguments->costs.add_to(app, table);
   arguments->answer.add_to(app);
   arguments->add_to(app);
-  return [arguments](Console& console) { return run_summary(*arguments, console); };
+  return [arguments](Console& console) {
+    return run_answer(*arguments, arguments->set_up(console), console, summarize);
+  };
 }
 
 }  // namespace fxtrace::cli

@@ -30,8 +30,9 @@ namespace {
 
 struct TraceCommandArguments : ModelArguments {
   CostArguments costs;  // only for render
-  std::string file;
-  FormatArguments format;
+  std::string model;
+  FormatArguments answer;
+  bool is_render = false;  // the file may be a collection
 };
 
 // Returns, for -v, the number of nodes without a known shape, and the operators where that began.
@@ -97,7 +98,7 @@ std::string hint_text(const Hint& hint) {
 int trace_and_write(const InputFile& input, const FileInfo& info, const Config& config,
                     const TraceCommandArguments& arguments, Output& output, Isolated& isolated,
                     Console& console) {
-  const FormatArguments& format = arguments.format;
+  const FormatArguments& format = arguments.answer;
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
   TraceRequest wanted;
   wanted.hint = true;
@@ -140,25 +141,24 @@ int render_collection(const TraceCommandArguments& arguments, const Config& conf
   add_to_options(config.passes, collection);
   arguments.costs.apply(config, collection, console);
   const Timer timer;
-  output.write([&](std::ostream& out) { arguments.format.write(collection, out); });
+  output.write([&](std::ostream& out) { arguments.answer.write(collection, out); });
   log::info("wrote it in " + timer.milliseconds());
   return kDone;
 }
 
-// With `is_render`, the file may be a collection.
-int run_trace(const TraceCommandArguments& arguments, bool is_render, Console& console) {
+int trace_or_render(const TraceCommandArguments& arguments, const Config& config, const TextLayout&,
+                    const InputFile& input, Output& output, Isolated& isolated, Console& console) {
+  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+  if (arguments.is_render && !is_traceable(info.kind))
+    return render_collection(arguments, config, input, output, isolated, console);
+  return trace_and_write(input, info, config, arguments, output, isolated, console);
+}
+
+int run_trace(const TraceCommandArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
-  arguments.format.check_terminal(console, is_render);  // reports a wrong format before any work
-  config.options.beyond_ranges = arguments.format.format().is_picture;
-  const InputFile input(arguments.file, console, arguments.isolation.seconds());
-  Output output(arguments.format.output(), input, console);
-  arguments.format.connect(output, arguments.isolation, console);
-  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-    const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-    if (is_render && !is_traceable(info.kind))
-      return render_collection(arguments, config, input, output, isolated, console);
-    return trace_and_write(input, info, config, arguments, output, isolated, console);
-  });
+  arguments.answer.check_terminal(console, arguments.is_render);
+  config.options.beyond_ranges = arguments.answer.format().is_picture;
+  return run_answer(arguments, std::move(config), console, trace_or_render);
 }
 
 }  // namespace
@@ -173,17 +173,18 @@ Command make_trace_command(CLI::App& app) {
   app.footer(
       "  fxtrace trace model.pt2 --leaf torch.nn.Linear -o model.json\n"
       "  fxtrace trace model.pt --leaf '@encoder.layers.*' -o model.svg\n");
-  app.add_option("MODEL", arguments->file, "the model file, or - for stdin")->required();
+  app.add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
   arguments->trace.add_to(app);
-  arguments->format.add_to(app);
+  arguments->answer.add_to(app);
   arguments->isolation.add_to(app);
   arguments->verbose.add_to(app);
   arguments->verbose.add_timings_to(app);
-  return [arguments](Console& console) { return run_trace(*arguments, false, console); };
+  return [arguments](Console& console) { return run_trace(*arguments, console); };
 }
 
 Command make_render_command(CLI::App& app) {
   auto arguments = std::make_shared<TraceCommandArguments>();
+  arguments->is_render = true;
   app.description(
       app.get_description() +
       " FILE is a model file as for fxtrace trace, or the JSON that fxtrace trace wrote: for JSON the model "
@@ -193,12 +194,12 @@ Command make_render_command(CLI::App& app) {
       "  fxtrace render model.pt2 -o model.svg\n"
       "  fxtrace render model.json --focus encoder.layers.0 -o layer.png\n"
       "  fxtrace render model.json --pass functional -o functional.json\n");
-  app.add_option("FILE", arguments->file, "the model file or a collection's JSON file, or - for stdin")
+  app.add_option("FILE", arguments->model, "the model file or a collection's JSON file, or - for stdin")
       ->required();
   arguments->costs.add_to(app, "Pictures");
-  arguments->format.add_to(app);
+  arguments->answer.add_to(app);
   arguments->add_to(app);
-  return [arguments](Console& console) { return run_trace(*arguments, true, console); };
+  return [arguments](Console& console) { return run_trace(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

@@ -40,7 +40,6 @@ struct VerifyArguments : ModelArguments {
   AnswerArguments answer{{{".txt"}, {".json", "--json", "write JSON (schemas/verification.schema.json)"}}};
 };
 
-constexpr std::size_t kJsonFormat = 1;         // index into the formats
 constexpr std::size_t kMostProfileRows = 100;  // rows of a profile's table
 
 // The input files besides the model.
@@ -93,7 +92,7 @@ void write(const verify::Verification& verification, verify::Subject subject,
   if (verification.profile) measured = measured_summary(collection, *verification.profile);
   subject.measured = measured ? &*measured : nullptr;
   output.write([&](std::ostream& out) {
-    if (arguments.answer.format() == kJsonFormat) return write_json(verification, subject, out);
+    if (arguments.answer.format().is_json()) return write_json(verification, subject, out);
     write_text(verification, subject, out);
     if (!measured) return;
     limit_rows(*measured, kMostProfileRows);

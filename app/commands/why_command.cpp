@@ -34,7 +34,7 @@ struct WhyArguments : ModelArguments {
   std::optional<std::string> path;
   std::optional<std::string> dimension;
   std::optional<std::string> guard;
-  AnswerArguments answer{kWhyFormats};
+  AnswerFormats<Explanation> answer{kWhyFormats};
 };
 
 // Returns the range that options give the dimension; for a saved collection, its own options.
@@ -66,7 +66,7 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
         Output& output, Isolated& isolated, Console& console) {
   const TraceResult& result = trace_or_read(config, arguments.trace.any(), input, isolated, console);
   const GraphCollection& collection = result.collection;
-  const std::size_t format = arguments.answer.format();
+  const auto& [format, write] = arguments.answer.row();
   Explanation explanation;
   explanation.model = collection.model;
   explanation.is_saved = result.program == nullptr;
@@ -77,7 +77,7 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
   if (arguments.guard) {
     explanation.guards = find_guards(collection, *arguments.guard);
   } else if (arguments.path) {
-    explain_modules(arguments, result, format == 0, explanation);
+    explain_modules(arguments, result, format.is_for_people(), explanation);
   } else if (arguments.dimension) {
     const std::string& name = *arguments.dimension;
     explanation.dimension = explain_dimension(collection, name, given_range(name, config, result));
@@ -90,8 +90,9 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
                                 [](const auto& module) { return module.cause == ModuleCause::kFailed; })
           : !arguments.dimension && !arguments.guard && explanation.failed > 0;
   if (asks_of_failed && result.program != nullptr)
-    explanation.suggestions = find_suggestions({*result.program, config.options, collection, result.spent});
-  output.write([&](std::ostream& out) { kWhyFormats[format].write(explanation, out, layout); });
+    explanation.suggestions =
+        find_suggestions({*result.program, config.options, collection, result.spent});
+  output.write([&](std::ostream& out) { write(explanation, out, layout); });
   return strict_code(config, collection, input, console, kDone);
 }
 
@@ -103,14 +104,7 @@ int run_why(WhyArguments& arguments, Console& console) {
   if (arguments.dimension.has_value() + arguments.path.has_value() + arguments.guard.has_value() > 1)
     throw usage_error(
         "PATH asks about modules, --dim NAME about a dimension, --guard about a guard: give one of them");
-  Config config = arguments.trace.resolve(console);
-  static_cast<void>(arguments.answer.format());  // reports a wrong format before any work
-  const InputFile input(arguments.model, console, arguments.isolation.seconds());
-  Output output(arguments.answer.output(), input, console);
-  const TextLayout layout = arguments.answer.layout(console);
-  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-    return why(arguments, config, layout, input, output, isolated, console);
-  });
+  return run_answer(arguments, arguments.trace.resolve(console), console, why);
 }
 
 }  // namespace

@@ -16,54 +16,65 @@
 
 namespace fxtrace::cli {
 
+namespace {
+constexpr const char* kGroup = "Output";
+}  // namespace
+
+std::string AnswerFormat::name() const {
+  if (other_name != nullptr) return other_name;
+  return std::string_view(suffix) == ".txt" ? "text" : suffix + 1;
+}
+
 void AnswerArguments::add_to(CLI::App& app, const std::string& more, bool by_name) {
-  const char* group = "Output";
   std::string help = "write to FILE instead of stdout";
   if (formats_.size() > 1)
     help += ", in the format of its suffix: " + joined(formats_, &AnswerFormat::suffix);
-  add_last_value(app, group, "-o,--output", output_, "FILE",
+  add_last_value(app, kGroup, "-o,--output", output_, "FILE",
                  help + more + "; FILE is left as it was if anything fails");
   std::vector<CLI::Option*> added;
-  for (std::size_t i = 0; i < formats_.size(); ++i) {
-    if (formats_[i].option == nullptr) continue;
-    CLI::Option* option =
-        app.add_flag_callback(formats_[i].option, [this, i] { chosen_ = i; }, formats_[i].help);
-    option->group(group);
-    for (CLI::Option* other : added) option->excludes(other);
-    added.push_back(option);
+  for (const AnswerFormat& format : formats_) {
+    if (format.option == nullptr) continue;
+    added.push_back(
+        app.add_flag_callback(format.option, [this, &format] { chosen_ = &format; }, format.help));
   }
-  if (!by_name) return;
-  std::vector<std::string> names;
-  for (const AnswerFormat& format : formats_)
-    names.emplace_back(std::string_view(format.suffix) == ".txt" ? "text" : format.suffix + 1);
-  CLI::Option* option = app.add_option_function<std::string>(
-      "-f,--format",
-      [this, names](const std::string& name) {
-        chosen_ = static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
-        is_chosen_ = true;
-      },
-      "write in this format, whatever FILE is called");
-  option->type_name(joined(names, {}, "|"))
-      ->check(one_of(names))
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-      ->group(group);
-  for (CLI::Option* other : added) option->excludes(other);
+  if (by_name) added.push_back(add_names(app, "write in this format, whatever FILE is called"));
+  for (CLI::Option* option : added) {
+    option->group(kGroup);
+    for (CLI::Option* other : added) {
+      if (other == option) break;
+      option->excludes(other);
+    }
+  }
 }
 
-std::size_t AnswerArguments::format() const {
-  if (chosen_ != 0 || is_chosen_) return chosen_;
+CLI::Option* AnswerArguments::add_names(CLI::App& app, const std::string& help) {
+  const std::vector<std::string> names = each(&AnswerFormat::name);
+  return app
+      .add_option_function<std::string>(
+          "-f,--format",
+          [this](const std::string& name) {
+            chosen_ = &*std::ranges::find(formats_, name, &AnswerFormat::name);
+          },
+          help)
+      ->type_name(joined(names, {}, "|"))
+      ->check(one_of(names))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->group(kGroup);
+}
+
+const AnswerFormat& AnswerArguments::format() const {
+  if (chosen_ != nullptr) return *chosen_;
   std::string suffix = std::filesystem::path(output_).extension().string();
   std::ranges::transform(suffix, suffix.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (suffix.empty()) return 0;
-  std::vector<std::string> suffixes, options;
-  for (std::size_t i = 0; i < formats_.size(); ++i) {
-    if (suffix == formats_[i].suffix) return i;
-    suffixes.emplace_back(formats_[i].suffix);
-    if (formats_[i].option != nullptr) options.emplace_back(formats_[i].option);
-  }
+  if (suffix.empty()) return formats_.front();
+  const auto found = std::ranges::find(formats_, suffix, &AnswerFormat::suffix);
+  if (found != formats_.end()) return *found;
+  const auto options = each([](const auto& format) { return format.option == nullptr ? "" : format.option; });
   throw usage_error(
-      "-o " + shell_word(output_) + ": unknown suffix '" + suffix + "', expected " + listed(suffixes, " or "),
-      {listed(options, " or ") + " selects a format whatever the file is called"});
+      "-o " + shell_word(output_) + ": unknown suffix '" + suffix + "', expected " +
+          listed(each(&AnswerFormat::suffix), " or "),
+      {(options.empty() ? listed(each(&AnswerFormat::name), " or ") + " after -f" : listed(options, " or ")) +
+       " selects a format whatever the file is called"});
 }
 
 TextLayout AnswerArguments::layout(const Console& console) const {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "app/console.h"
+#include "app/options/answer.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
 #include "graph/graph_collection.h"
@@ -19,38 +20,30 @@ class App;
 
 namespace fxtrace::cli {
 
-struct Format {
-  const char* name;    // for -f
-  const char* suffix;  // for -o; empty: selected by -f only
-  bool is_picture;     // shows only a part of the collection, and takes the options of pictures
-  void (*write)(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
-  const char* graphviz = nullptr;    // if set, DOT is written and converted by `dot` to this format
-  bool is_opened_by_reader = false;  // has all boxes, which the reader opens and closes
+// A collection, and what is shown of it.
+struct Drawing {
+  const GraphCollection& collection;
+  const PictureOptions& options;
 };
 
 // The parsed options.  CLI11 writes into this object after add_to(), so it must not be moved before parsing
 // ends.
-class FormatArguments {
+class FormatArguments : AnswerFormats<Drawing> {
  public:
+  FormatArguments();
   void add_to(CLI::App& app);
 
-  const std::string& output() const { return output_; }  // the FILE of -o; "-" is stdout
+  using AnswerFormats::layout;
+  using AnswerFormats::output;
   // Returns the format of -f, or by the suffix of -o, or else JSON.  Throws Error(kUsage) for an unknown
   // suffix, and for options that do not apply to the format.
-  const Format& format() const;
+  const AnswerFormat& format() const;
   // Throws what format() throws, and Error(kUsage) for output that a terminal cannot show well: a binary
   // format, and with `asks_format` JSON if neither -o nor -f asks for it.
   void check_terminal(const Console& console, bool asks_format) const;
-  // Connects Graphviz to the output if the format needs it.  Throws Error(kInput) when it is not installed.
-  // `isolation` must outlive `output`.
-  void connect(Output& output, const IsolationArguments& isolation, Console& console) const;
   void write(const GraphCollection& collection, std::ostream& out) const;
 
  private:
-  const Format& chosen() const;
-
-  std::string output_ = "-";
-  std::optional<std::string> format_;
   std::optional<std::int64_t> max_label_;
   PictureOptions picture_;
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "costs/known_arguments.h"
+#include "analysis/known_arguments.h"
 
 namespace fxtrace {
 namespace {
@@ -15,15 +15,6 @@ Cost unsized_call() {
 }
 
 }  // namespace
-
-AbstractValue known_value(const Meta& meta) {
-  if (meta.shape) {
-    auto sizes = meta.sizes();
-    return sizes ? AbstractValue{TensorInfo{*std::move(sizes), meta.dtype}} : AbstractValue{};
-  }
-  const SymInt* number = meta.value ? meta.value->size() : nullptr;
-  return number == nullptr ? AbstractValue{} : AbstractValue{*number};
-}
 
 NodeCosts::NodeCosts(const ModuleGraph& graph, const CustomCosts& custom,
                      const std::vector<std::uint32_t>* uses)
@@ -148,7 +139,19 @@ Cost NodeCosts::custom_cost(const Node& node, const CustomCosts::Rule& rule) {
     const AbstractValue items = taken_items(node);
     if (const auto* sequence = items.sequence()) results.assign(sequence->begin(), sequence->end());
   }
-  return fxtrace::custom_cost(rule, find_operator_of(*node.target), node, known_of, std::move(results));
+  const OperatorEntry* op = find_operator_of(*node.target);  // null for an unknown operator
+  const auto argument = [&](std::size_t place) -> std::optional<AbstractValue> {
+    if (place < node.args.size()) return known_of(node.args[place]);
+    if (op == nullptr || place >= op->defaults.size()) return std::nullopt;
+    const Argument* given = NodeArguments(node, *op).find_argument(place);
+    return given != nullptr ? known_of(*given) : op->defaults[place];
+  };
+  const auto named = [&](const std::string& name) -> std::optional<AbstractValue> {
+    if (const auto* given = find_argument(node, SIZE_MAX, name)) return known_of(*given);
+    const auto place = op == nullptr ? std::nullopt : op->schema.find_argument(name);
+    return place ? argument(*place) : std::nullopt;
+  };
+  return CustomCosts::cost(rule, {argument, named, std::move(results)});
 }
 
 bool NodeCosts::is_taken(const Node& node, std::ptrdiff_t index) const {

@@ -5,18 +5,51 @@
 #include <iterator>
 #include <utility>
 
+#include "support/text/words.h"
+
 namespace fxtrace {
 namespace {
 
-using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
-using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace)
+using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace): for the lines
 
-constexpr Operator kRegistered[] = {
-#include "operators/registered.inc"
+struct TraitWord {
+  std::string_view word;
+  Traits trait;
 };
-constexpr Operator kExtensions[] = {
-#include "operators/extensions.inc"
+constexpr TraitWord kTraitWords[] = {{"unknown", traits::kKnown},  // of which it lacks the trait
+                                     {"side_effect", traits::kSideEffect},
+                                     {"random", traits::kRandom},
+                                     {"reads_data", traits::kReadsData},
+                                     {"shape_from_data", traits::kShapeFromData},
+                                     {"changes_shape", traits::kChangesShape},
+                                     {"pointwise", traits::kPointwise},
+                                     {"reduction", traits::kReduction}};
+
+// Reads a line of schemas/operators: "aten::abs(Tensor self) -> Tensor # pointwise".
+constexpr Operator row_of(std::string_view line) {
+  const std::size_t arguments = line.find('('), mark = std::min(line.find('#'), line.size() + 1);
+  Operator row{line.substr(0, arguments), line.substr(arguments, mark - 1 - arguments), traits::kKnown};
+  for_each_word(line.substr(std::min(mark + 2, line.size())), [&](std::string_view word) {
+    row.registered ^= std::ranges::find(kTraitWords, word, &TraitWord::word)->trait;
+  });
+  return row;
+}
+
+template <std::size_t Count>
+consteval std::array<Operator, Count> rows_of(const std::string_view (&lines)[Count]) {
+  std::array<Operator, Count> rows;
+  std::ranges::transform(lines, rows.begin(), row_of);
+  return rows;
+}
+
+constexpr std::string_view kRegisteredLines[] = {
+#include "schemas/operators/registered.inc"
 };
+constexpr std::string_view kExtensionLines[] = {
+#include "schemas/operators/extensions.inc"
+};
+constexpr auto kRegistered = rows_of(kRegisteredLines);
+constexpr auto kExtensions = rows_of(kExtensionLines);
 
 static_assert(std::ranges::is_sorted(kExtensions, {}, &Operator::name));
 

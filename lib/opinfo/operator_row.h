@@ -16,6 +16,7 @@
 #include "opinfo/rules/cost_rules.h"
 #include "opinfo/rules/shape_rules.h"
 #include "opinfo/rules/signature.h"
+#include "opinfo/result_strides.h"
 #include "opinfo/traits.h"
 #include "opinfo/values/value_rules.h"
 #include "support/text/words.h"
@@ -58,6 +59,7 @@ struct OperatorFacts {
   std::string_view signature = {};  // tells `shape`, `macs` and `batch` (rules/signature.h)
   ShapeRule shape = nullptr;        // sizes and dtypes of the results
   ShapeRule of_sparse = nullptr;    // the same for calls with a sparse tensor
+  StrideRule strides = nullptr;     // of the results
   Check check = nullptr;
   std::array<std::string_view, 2> same_dtype = {};  // arguments that must have the same dtype
   CostRule macs = nullptr;                          // see find_cost_rule() for operators without one

@@ -43,11 +43,8 @@ OperatorSet read_document(std::string_view text, const std::string& name) {
   const JsonDocument document(text, name, kJsonRules);
   const JsonValue root = document.root();
   object_fields(root, "an operator set: an object");
-  check_keys(root, {"$schema", "format", "version", "name", "title", "source", "date", "note", "ops"},
-             "key of an operator set");
-  if (const auto format = root.find_or_null("format")) read_choice(*format, {"fxtrace.ops"});
-  if (const auto version = root.find_or_null("version"); version && read_integer(*version, 1) != 1)
-    version->fail("this version of fxtrace reads version 1");
+  check_document(root, "fxtrace.ops", {"name", "title", "source", "date", "note", "ops"},
+                 "key of an operator set");
   OperatorSet set;
   set.name = name;
   for (const auto& [key, field] :

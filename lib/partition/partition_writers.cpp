@@ -15,9 +15,9 @@
 #include "writers/check/check_words.h"
 #include "writers/check/check_writers.h"
 #include "writers/formats/csv_text.h"
+#include "writers/formats/document.h"
 #include "writers/formats/json_parts.h"
 #include "writers/formats/markdown_text.h"
-#include "writers/formats/text_report.h"
 #include "writers/pictures/dot_writer.h"
 #include "writers/pictures/html_writer.h"
 
@@ -133,43 +133,26 @@ std::string place_text(const LeftPlace& place) {
   return text;
 }
 
-// One table of the report, for all formats for people.
-struct Table {
-  std::vector<TableColumn> columns;
-  std::vector<std::vector<std::string>> rows;
-  std::size_t left_out = 0;
-};
-
-Table parts_table(const Partition& partition) {
-  Table table{{{"part", true},
-               {"taken by", false, 8},
-               {"graph", false, 8},
-               {"calls", true},
-               {"MACs", true},
-               {"parameters", true},
-               {"in", true},
-               {"out", true}},
-              {}};
-  const bool has_graphs = std::ranges::any_of(
-      partition.parts, [&](const Part& part) { return part.graph != partition.parts.front().graph; });
-  if (!has_graphs) table.columns.erase(table.columns.begin() + 2);
-  for (std::size_t i = 0; i < partition.parts.size(); ++i) {
-    if (i == kMostRows) {
-      table.left_out = partition.parts.size() - i;
-      break;
-    }
+TextTable parts_table(const Partition& partition) {
+  TextTable table{{{"part", true},
+                   {"taken by", false, 8},
+                   {"graph", false, 8},
+                   {"calls", true},
+                   {"MACs", true},
+                   {"parameters", true},
+                   {"in", true},
+                   {"out", true}}};
+  for (std::size_t i = 0; i < std::min(partition.parts.size(), kMostRows); ++i) {
     const Part& part = partition.parts[i];
-    auto& row = table.rows.emplace_back();
-    row = {std::to_string(i + 1), set_of(partition, part)};
-    if (has_graphs) row.push_back(part.graph.empty() ? "(root)" : part.graph);
-    row.insert(row.end(), {with_separators(part.calls), size_text(part.macs, rounded),
-                           bytes_text(part.parameter_bytes), crossing(part.inputs), crossing(part.outputs)});
+    table.rows.push_back({std::to_string(i + 1), set_of(partition, part),
+                          part.graph.empty() ? "(root)" : part.graph, part.calls,
+                          size_text(part.macs, rounded), bytes_text(part.parameter_bytes),
+                          crossing(part.inputs), crossing(part.outputs)});
   }
+  if (std::ranges::all_of(partition.parts,
+                          [&](const Part& part) { return part.graph == partition.parts.front().graph; }))
+    table.remove(2);
   return table;
-}
-
-std::string left_out_text(std::size_t count) {
-  return "... and " + with_separators(static_cast<std::int64_t>(count)) + " more (--json has all)";
 }
 
 std::vector<Line> totals_of(const Partition& partition) {
@@ -182,50 +165,58 @@ std::vector<Line> totals_of(const Partition& partition) {
           {"cut", cut_text(partition)}};
 }
 
-class PartitionText : TextReport {
+class PartitionReport : Document {
  public:
-  PartitionText(const PartitionAnswer& answer, std::ostream& out, const TextLayout& layout)
-      : TextReport(out, layout), answer_(answer), partition_(answer.partition) {}
+  PartitionReport(const PartitionAnswer& answer, std::ostream& out, const TextLayout& layout)
+      : Document(out, layout), answer_(answer), partition_(answer.partition) {}
 
   void document() {
-    line(bold(one_line(partition_.model.file + ": " + model_text(partition_.model))));
+    const auto& model = partition_.model;
+    line(is_markdown() ? "### " + markdown_sentence(one_line(model.file)) + "\n"
+                       : bold(one_line(model.file + ": " + model_text(model))));
     list(totals_of(partition_), kBold, "  ");
-    for (const GateResult& result : answer_.gates)
-      line(layout_.paint(result.holds() ? "holds  " : "error  ", result.holds() ? kGreen : kRed) +
-           gate_text(result));
-    parts();
-    for (std::size_t i = 0; i < partition_.reasons.size(); ++i) reason(i);
+    for (const GateResult& result : answer_.gates) gate(result);
+    is_markdown() ? line() : heading("Parts, in order");
+    TextTable parts = parts_table(partition_);
+    const std::size_t left_out = partition_.parts.size() - parts.rows.size();
+    table(std::move(parts), left_out, kFaint);
+    if (is_markdown()) return reasons();
+    const std::size_t shown = std::min(partition_.reasons.size(), kMostRows);
+    for (std::size_t i = 0; i < shown; ++i) reason(i);
+    if (shown < partition_.reasons.size()) line();
+    this->left_out(partition_.reasons.size() - shown);
   }
 
  private:
-  void parts() {
-    heading("Parts, in order");
-    const Table table = parts_table(partition_);
-    TextTable text{table.columns};
-    for (const auto& cells : table.rows) text.rows.emplace_back(cells.begin(), cells.end());
-    text.fit();
-    text.cut_to(layout_.width);
-    text.write(out_, layout_, kFaint);
-    if (table.left_out > 0) line(left_out_text(table.left_out));
+  void gate(const GateResult& result) {
+    const std::string text = gate_text(result);
+    line(is_markdown()
+             ? (result.holds() ? "- holds: " : "- **error**: ") + markdown_sentence(one_line(text))
+             : layout_.paint(result.holds() ? "holds  " : "error  ", result.holds() ? kGreen : kRed) + text);
   }
 
   void reason(std::size_t index) {
-    if (index >= kMostRows) {
-      if (index == kMostRows) line("\n" + left_out_text(partition_.reasons.size() - kMostRows));
-      return;
-    }
     const LeftReason& reason = partition_.reasons[index];
     const std::string gain = gain_text(reason);
     heading(one_line(reason.target + ": " + reason.text),
             counted(reason.calls, "call") + (gain.empty() ? "" : one_line("; without it whole: " + gain)));
     const auto places = places_of(partition_, index);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (i == kMostPlaces) {
-        line("  " + left_out_text(places.size() - i));
-        break;
-      }
-      line("  " + one_line(place_text(places[i])));
+    const std::size_t shown = std::min(places.size(), kMostPlaces);
+    for (std::size_t i = 0; i < shown; ++i) line("  " + one_line(place_text(places[i])));
+    left_out(places.size() - shown, nullptr, "  ");
+  }
+
+  void reasons() {
+    if (partition_.reasons.empty()) return;
+    TextTable left{{{"operator"}, {"reason"}, {"calls", true}, {"without it whole"}, {"first"}}};
+    for (std::size_t i = 0; i < std::min(partition_.reasons.size(), kMostRows); ++i) {
+      const LeftReason& reason = partition_.reasons[i];
+      left.rows.push_back({reason.target, reason.text, reason.calls, gain_text(reason),
+                           place_text(places_of(partition_, i).front())});
     }
+    const std::size_t left_out = partition_.reasons.size() - left.rows.size();
+    line();
+    table(std::move(left), left_out);
   }
 
   const PartitionAnswer& answer_;
@@ -343,45 +334,12 @@ void write_partition_html(const PartitionAnswer& answer, std::ostream& out) {
   write_html(*answer.collection, out, {}, mark_parts(answer.partition, *answer.collection));
 }
 
-void write_partition_text(const PartitionAnswer& answer, std::ostream& out, const TextLayout& layout) {
-  PartitionText(answer, out, layout).document();
+void write_partition(const PartitionAnswer& answer, std::ostream& out, const TextLayout& layout) {
+  PartitionReport(answer, out, layout).document();
 }
 
 void write_partition_json(const PartitionAnswer& answer, std::ostream& out) {
   PartitionJson(answer, out).document();
-}
-
-void write_partition_markdown(const PartitionAnswer& answer, std::ostream& out) {
-  const Partition& partition = answer.partition;
-  out << "### " << markdown_sentence(one_line(partition.model.file)) << "\n\n";
-  out << markdown_list(totals_of(partition));
-  for (const GateResult& result : answer.gates)
-    out << "- " << (result.holds() ? "holds: " : "**error**: ")
-        << markdown_sentence(one_line(gate_text(result))) << "\n";
-  const auto table = [&](const Table& rows) {
-    std::vector<std::string> titles, rules;
-    for (const TableColumn& column : rows.columns) {
-      titles.push_back(column.title);
-      rules.emplace_back(column.right ? "---:" : "---");
-    }
-    out << "\n" << markdown_row(titles) << markdown_row(rules);
-    for (const auto& row : rows.rows) {
-      std::vector<std::string> cells;
-      for (const std::string& cell : row) cells.push_back(markdown_sentence(one_line(cell)));
-      out << markdown_row(cells);
-    }
-    if (rows.left_out > 0) out << "\n" << left_out_text(rows.left_out) << "\n";
-  };
-  table(parts_table(partition));
-  if (partition.reasons.empty()) return;
-  Table left{{{"operator"}, {"reason"}, {"calls", true}, {"without it whole"}, {"first"}}, {}};
-  for (std::size_t i = 0; i < partition.reasons.size() && i < kMostRows; ++i) {
-    const LeftReason& reason = partition.reasons[i];
-    left.rows.push_back({reason.target, reason.text, with_separators(reason.calls), gain_text(reason),
-                         place_text(places_of(partition, i).front())});
-  }
-  left.left_out = partition.reasons.size() - left.rows.size();
-  table(left);
 }
 
 void write_partition_sarif(const PartitionAnswer& answer, std::ostream& out) {

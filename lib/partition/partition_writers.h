@@ -21,11 +21,10 @@ struct PartitionAnswer {
 
 std::string percent_text(double ratio);  // "84%"
 
-void write_partition_text(const PartitionAnswer& answer, std::ostream& out, const TextLayout& layout);
+// Writes text or Markdown.
+void write_partition(const PartitionAnswer& answer, std::ostream& out, const TextLayout& layout);
 // Writes JSON (schemas/partition.schema.json).
 void write_partition_json(const PartitionAnswer& answer, std::ostream& out);
-// Writes GitHub's Markdown.
-void write_partition_markdown(const PartitionAnswer& answer, std::ostream& out);
 // Writes SARIF 2.1.0, as `fxtrace check` does for a rule that the sets take every operator.
 void write_partition_sarif(const PartitionAnswer& answer, std::ostream& out);
 // Write the graphs of the collection with the marks of mark_parts() (partition_marks.h).

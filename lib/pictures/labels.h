@@ -26,6 +26,11 @@ struct Label {
   std::string order;                         // position in the order of calls: "#12"
   std::string failure;                       // the reason why the module could not be traced
   std::string note;                          // "as layer1.0", "x 11", "12 operations"
+
+  // Returns type and details, which are secondary.
+  std::string second() const { return type + (type.empty() || details.empty() ? "" : "  ") + details; }
+  // Returns whether they fit on the title's line.
+  bool is_short() const { return title.size() + second().size() <= 26; }
 };
 
 // Makes labels.  Texts are raw and of any length: writers must cut and quote them.

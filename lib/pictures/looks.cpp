@@ -65,12 +65,35 @@ std::vector<Look> looks_in(const Picture& picture, const std::function<bool(Inde
   return found;
 }
 
-std::string open_title(const Picture& picture, const Label& label, Picture::Index box) {
+BoxText box_text(const Picture& picture, const Labels& labels, Index box, std::size_t max_label,
+                 const std::string& more) {
   const Outline::Item& item = picture.outline[box];
-  if (item.kind == Outline::Kind::kGraph)
-    return item.path.empty() ? "graph of the root" : "graph of " + item.path;
-  const bool is_top = std::ranges::find(picture.tops, box) != picture.tops.end();
-  return is_top && item.kind == Outline::Kind::kModule ? item.path : label.title;
+  const Label label = labels.label(box);
+  BoxText text{label.title, {}, {}};
+  const auto add = [&](BoxText::Kind kind, std::string_view words) {
+    if (!words.empty()) text.lines.emplace_back(kind, words);
+  };
+  const bool is_open = item.kind != Kind::kNode && picture.is_open[box];
+  const bool is_module = item.kind == Kind::kModule;
+  text.beside = {is_open ? label.type : label.is_short() ? label.second() : "", label.order};
+  std::erase(text.beside, "");
+  add(BoxText::Kind::kDetails, !is_open    ? (label.is_short() ? "" : label.second())
+                               : is_module ? label.details
+                                           : "");
+  if (is_open) {
+    const bool is_top = std::ranges::find(picture.tops, box) != picture.tops.end();
+    if (item.kind == Kind::kGraph) text.title = "graph of " + (item.path.empty() ? "the root" : item.path);
+    if (is_top && is_module) text.title = item.path;
+    return text;
+  }
+  add(BoxText::Kind::kFailure, label.failure);
+  for (const std::string& attribute : label.attributes) add(BoxText::Kind::kAttribute, attribute);
+  std::string note = label.note + (label.note.empty() || more.empty() ? "" : ", ") + more;
+  if (picture.same_as[box] != Outline::kNone)
+    note = labels.same_note(picture.same_as[box], box) + ", " + note;
+  for (const std::string_view line : break_lines(note, max_label, 2)) add(BoxText::Kind::kNote, line);
+  add(BoxText::Kind::kValue, label.value);
+  return text;
 }
 
 std::vector<Index> seen_in(const Picture& picture, Index item) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "pictures/labels.h"
@@ -34,8 +35,16 @@ std::vector<Look> looks_in(const Picture& picture, const std::function<bool(Pict
 // Returns whether tracing failed for the item's module.
 bool is_failed(const Outline::Item& item);
 
-// Returns the title of an open box; the whole path for a top-level one.
-std::string open_title(const Picture& picture, const Label& label, Picture::Index box);
+// The words of a node or box in the order in which they stand.  They are raw, as those of a label are.
+struct BoxText {
+  enum class Kind : std::uint8_t { kDetails, kFailure, kAttribute, kNote, kValue };
+  std::string title;                                // on two lines if it is long
+  std::vector<std::string> beside;                  // secondary, on the title's line
+  std::vector<std::pair<Kind, std::string>> lines;  // below it; notes are broken into lines of `max_label`
+};
+// `more` is appended to the note.
+BoxText box_text(const Picture& picture, const Labels& labels, Picture::Index box, std::size_t max_label,
+                 const std::string& more = "");
 
 // Returns the visible nodes and closed boxes in an item, in execution order; the item itself when there are
 // none.
@@ -46,9 +55,6 @@ std::vector<std::vector<Picture::Index>> graph_columns(const Picture& picture);
 
 // The limit on lines of a failure's reason.
 inline constexpr std::size_t kReasonLines = 3;
-// The length of title and details together beyond which they are on separate lines.
-inline constexpr std::size_t kShortLine = 26;
-
 // Breaks a text at spaces, or behind the dots of a long path, into at most `max_lines` lines of at most
 // `limit` bytes, where possible; the last line takes the rest.  0 means no limit.
 std::vector<std::string_view> break_lines(std::string_view text, std::size_t limit, std::size_t max_lines);

@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "pictures/looks.h"
-
 namespace fxtrace {
 namespace {
 
@@ -23,17 +21,14 @@ constexpr double kFrame = 44;  // the title and edges of an open box
 
 // Returns the size of a box by the lines of its label and the letters of the longest line.
 PageSize box_size(const Label& label) {
-  const std::string second =
-      label.type + (label.type.empty() || label.details.empty() ? "" : "  ") + label.details;
-  const bool is_one_line = label.title.size() + second.size() <= kShortLine;
-  std::size_t letters = label.title.size() + (is_one_line ? second.size() + 2 : 0);
+  std::size_t letters = label.title.size() + (label.is_short() ? label.second().size() + 2 : 0);
   std::size_t lines = 1;
   const auto add = [&](const std::string& text) {
     if (text.empty()) return;
     ++lines;
     letters = std::max(letters, text.size());
   };
-  if (!is_one_line) add(second);
+  if (!label.is_short()) add(label.second());
   for (const std::string& attribute : label.attributes) add(attribute);
   add(label.note);
   add(label.value);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "opinfo/traits.h"
 #include "support/hashing.h"
 
 namespace fxtrace {
@@ -18,10 +19,6 @@ using Kind = Outline::Kind;
 // nearly repeat everywhere.
 constexpr std::size_t kMaxPeriods = 32;
 constexpr std::size_t kMaxComparisons = 50'000'000;
-// Operators whose index does not count as a difference: expert k of a row of experts takes column k.
-constexpr std::string_view kTakesPart[] = {
-    "aten.select.int", "aten.slice.Tensor",           "aten.narrow.default",
-    "aten.eq.Scalar",  "aten.select_scatter.default", "aten.slice_scatter.default"};
 // The least number of operations in a row that become a box.
 constexpr std::size_t kMinPart = 4;
 // The least numbers of repetitions that fold: boxes, calls of one module without a box, operations.
@@ -143,7 +140,8 @@ class Structures {
       for (const std::int64_t size : attribute.parameter->shape)
         all.exact = mix(all.exact, static_cast<std::uint64_t>(size));
     }
-    const bool takes_part = std::ranges::find(kTakesPart, *node.target) != std::end(kTakesPart);
+    // An index is no difference: expert k of a row of experts takes column k.
+    const bool takes_part = has_trait(find_operator(target_parts(node)), traits::kTakesPart);
     for_each_argument(node, [&](const Argument& argument) {
       if (!takes_part) all.exact = mix(all.exact, hash(argument));
       all.loose = mix(all.loose, argument.value.index());

@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <initializer_list>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <tuple>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "graph/analysis/collection_summary.h"
+#include "graph/collection_fields.h"
 #include "graph/lint.h"
 #include "support/error.h"
 #include "support/json_document.h"
@@ -25,10 +30,6 @@ using Nodes = std::unordered_map<std::string_view, NodeId>;
 
 std::string text_of(const JsonValue& value) { return std::string(value.string()); }
 
-std::optional<std::string> text_or_null(const JsonValue& value) {
-  return value.is_null() ? std::nullopt : std::optional(text_of(value));
-}
-
 std::int64_t integer_from(std::int64_t least, const JsonValue& value) {
   const std::int64_t number = value.integer();
   if (number < least) value.fail("expected an integer of at least " + std::to_string(least));
@@ -42,12 +43,18 @@ auto list_of(const JsonValue& value, F&& read) {
   return list;
 }
 
-// Returns the one of `all` whose to_string() is the text.
+// The last values of the enumerations that stand in a collection.
+constexpr std::tuple kLast{
+    Opcode::kOutput,          GuardReason::kAssert,         FailureKind::kOther,
+    ModuleStatus::kUnvisited, ParameterKind::kCustomObject, SignatureRole::kUserInputMutation};
+
+// Returns the one whose to_string() is the text.
 template <class Enum>
-Enum enumerator(const JsonValue& value, std::initializer_list<Enum> all) {
+Enum enumerator(const JsonValue& value) {
   const std::string_view text = value.string();
   std::string names;
-  for (const Enum candidate : all) {
+  for (int i = 0; i <= static_cast<int>(std::get<Enum>(kLast)); ++i) {
+    const auto candidate = static_cast<Enum>(i);
     if (text == to_string(candidate)) return candidate;
     names += std::string(names.empty() ? "" : ", ") + to_string(candidate);
   }
@@ -63,28 +70,19 @@ class Fields {
 
   std::optional<JsonValue> find(std::string_view key) {  // also returns a null
     known_[count_++] = key;
-    if (next_ != end_ && next_.key() == key) {
-      const JsonValue value = *next_;
-      ++next_;
-      return value;
-    }
-    return object_.find_or_null(key);
+    const auto value = peek(key);
+    if (value && next_.key() == key) ++next_;
+    return value;
+  }
+  std::optional<JsonValue> peek(std::string_view key) const {
+    if (!(next_ != end_)) return std::nullopt;  // every field was the next one
+    return next_.key() == key ? *next_ : object_.find_or_null(key);
   }
   JsonValue at(std::string_view key) {
     const auto value = find(key);
     if (!value) object_.fail("\"" + std::string(key) + "\" is missing");
     return *value;
   }
-  std::string text(std::string_view key) { return text_of(at(key)); }
-  std::optional<std::string> text_or_null(std::string_view key) { return fxtrace::text_or_null(at(key)); }
-  // Returns the text of a field in which null means unknown.
-  std::string known_text(std::string_view key) { return text_or_null(key).value_or(""); }
-  std::optional<std::string> optional_text(std::string_view key) {
-    const auto value = find(key);
-    return value ? std::optional(text_of(*value)) : std::nullopt;
-  }
-  std::vector<std::string> texts(std::string_view key) { return list_of(at(key), text_of); }
-
   // Calls f with every field that was not looked up.
   template <class F>
   void others(F&& f) const {
@@ -101,7 +99,7 @@ class Fields {
  private:
   const JsonValue object_;
   JsonValue::Iterator next_, end_;
-  std::array<std::string_view, 16> known_;
+  std::array<std::string_view, 24> known_;
   std::size_t count_ = 0;
 };
 
@@ -140,7 +138,7 @@ Argument tuple(const JsonValue& value, const Nodes& nodes) {
 
 Argument named_tuple(const JsonValue& value, const Nodes& nodes) {
   Fields fields(value);
-  argument::TupleNames names{fields.text("type"), fields.texts("fields")};
+  argument::TupleNames names{text_of(fields.at("type")), list_of(fields.at("fields"), text_of)};
   Argument::Tuple tuple{arguments(fields.at("values"), nodes)};
   fields.no_others();
   if (names.fields.size() != tuple.items.size()) value.fail("expected a value for each field");
@@ -221,113 +219,9 @@ Argument argument(const JsonValue& value, const Nodes& nodes) {
 }
 
 // Returns a value without nodes: null, booleans, numbers, strings and lists of them.
-Argument plain(const JsonValue& value) {
-  if (value.is_array()) return Argument::List{list_of(value, plain)};
+Argument plain_argument(const JsonValue& value) {
+  if (value.is_array()) return Argument::List{list_of(value, plain_argument)};
   return value.is_object() ? Argument(number(value)) : argument(value, {});
-}
-
-// --- parts of graphs and collections ---
-
-std::optional<SourceLocation> source(const JsonValue& value) {
-  if (value.is_null()) return std::nullopt;
-  Fields fields(value);
-  SourceLocation source;
-  source.file = fields.text("file");
-  const JsonValue line = fields.at("line");
-  source.line = line.is_null() ? 0 : integer_from(1, line);
-  source.function = fields.text("function");
-  source.text = fields.text("text");
-  fields.no_others();
-  return source;
-}
-
-std::string other_method(const JsonValue& value) {
-  if (value.string().empty() || value.string() == "forward")
-    value.fail("expected another method than forward");
-  return std::string(value.string());
-}
-
-Scope scope(const JsonValue& value) {
-  Fields fields(value);
-  Scope scope{fields.text("module_path"), fields.text_or_null("module_type"),
-              integer_from(1, fields.at("call"))};
-  if (const auto method = fields.find("method")) scope.method = other_method(*method);
-  fields.no_others();
-  return scope;
-}
-
-Meta::Dim dimension(const JsonValue& value) {
-  return value.is_string() ? Expression::parse(value.string()) : Expression(value.integer());
-}
-
-Meta::Dim size(const JsonValue& value) {
-  Meta::Dim size = dimension(value);
-  if (size.number().value_or(0) < 0) value.fail("a size is negative");
-  return size;
-}
-
-std::vector<std::int64_t> sizes(const JsonValue& value) {
-  return list_of(value, [](const JsonValue& size) { return integer_from(0, size); });
-}
-
-// Returns an amount in a cost.
-SymInt amount(const JsonValue& value) {
-  if (!value.is_string()) return value.integer();
-  auto size = SymInt::parse(value.string());
-  if (!size) value.fail("expected an expression of sizes");
-  return *std::move(size);
-}
-
-Cost cost(const JsonValue& value) {
-  Cost cost;
-  if (value.is_null()) {
-    cost.unsized = 1;
-    return cost;
-  }
-  Fields fields(value);
-  const auto amount_or_null = [](const JsonValue& given) {
-    return given.is_null() ? std::nullopt : std::optional(amount(given));
-  };
-  cost.macs = amount_or_null(fields.at("macs"));
-  if (const auto bytes = fields.find("parameter_bytes")) cost.parameter_bytes = integer_from(0, *bytes);
-  cost.activation_bytes = amount_or_null(fields.at("activation_bytes"));
-  if (const auto bytes = fields.find("peak_bytes")) cost.peak_bytes = amount(*bytes);
-  if (const auto unknown = fields.find("unknown")) {
-    for (const JsonValue item : unknown->fields()) {
-      cost.unknown.emplace(item.key(), integer_from(0, item));
-    }
-  }
-  if (const auto calls = fields.find("unsized")) cost.unsized = integer_from(0, *calls);
-  fields.no_others();
-  return cost;
-}
-
-void shape_and_dtype(Fields& fields, Meta& meta) {
-  if (const JsonValue shape = fields.at("shape"); !shape.is_null()) meta.shape = list_of(shape, size);
-  meta.set_dtype(fields.text_or_null("dtype").value_or(""));
-}
-
-// Returns the node's metadata and cost.
-std::pair<Meta, std::optional<Cost>> meta(const JsonValue& value) {
-  if (value.is_null()) return {};
-  Fields fields(value);
-  Meta meta;
-  meta.type = fields.text_or_null("type");
-  shape_and_dtype(fields, meta);
-  if (const auto device = fields.optional_text("device")) meta.device = Device::named(*device);
-  if (const auto known = fields.find("value")) meta.value = dimension(*known);
-  std::optional<Cost> own;
-  if (const auto known = fields.find("cost")) own = cost(*known);
-  fields.no_others();
-  return {std::move(meta), std::move(own)};
-}
-
-Meta output(const JsonValue& value) {
-  Fields fields(value);
-  Meta meta;
-  shape_and_dtype(fields, meta);
-  fields.no_others();
-  return meta;
 }
 
 // Reads the elements of a tensor from lists nested by its shape.
@@ -352,224 +246,53 @@ void elements(const JsonValue& value, std::span<const std::int64_t> shape, std::
   }
 }
 
-std::vector<StoredPart> stored_parts(Fields& fields) {
-  const auto list = fields.find("stored");
-  if (!list) return {};
-  return list_of(*list, [](const JsonValue& value) {
-    Fields part(value);
-    StoredPart stored{part.text("name"), sizes(part.at("shape")), part.text("dtype")};
-    part.no_others();
-    return stored;
-  });
+// --- what the fields of a record say together ---
+
+void check(const JsonValue&, const auto&) {}
+
+void check(const JsonValue& value, const GraphCollection::Model& model) {
+  if (model.kind == "torchscript" || model.kind == "exported_program") return;
+  value.at("kind").fail("expected one of torchscript, exported_program");
 }
 
-Constant constant(const JsonValue& value) {
-  Fields fields(value);
-  Constant constant;
-  if (const auto type = fields.find("type")) {
-    constant.object_type = text_of(*type);
-    if (constant.object_type.empty()) type->fail("expected a non-empty string");
-    constant.record = fields.text("record");
-    constant.object_index = integer_from(0, fields.at("index"));
-    constant.stored = stored_parts(fields);
-    fields.no_others();
-    return constant;
+void check(const JsonValue& value, const ModuleRecord& module) {
+  if (module.is_assumed && !module.alias_of) value.at("alias").fail("only an alias can be \"assumed\"");
+}
+
+void check(const JsonValue& value, const ParameterRecord& parameter) {
+  const bool is_plain = parameter.stored.empty() && parameter.kind != ParameterKind::kCustomObject;
+  if (is_plain && !parameter.type.empty()) value.fail("a tensor has no type");
+}
+
+void check(const JsonValue& value, const Constant& constant) {
+  if (constant.object_type.empty() && value.find_or_null("type")) {
+    value.at("type").fail("expected a non-empty string");
   }
-  constant.dtype = fields.text("dtype");
-  constant.shape = sizes(fields.at("shape"));
-  if (const JsonValue data = fields.at("data"); !data.is_null()) {
-    elements(data, constant.shape, constant.data.emplace());
-  } else if (const auto record = fields.text_or_null("record")) {
-    constant.record = *record;
-    constant.stride = list_of(fields.at("stride"), [](const JsonValue& stride) { return stride.integer(); });
-    constant.storage_offset = fields.at("storage_offset").integer();
-  }
-  fields.no_others();
-  return constant;
 }
 
-Execution execution(const JsonValue& value) {
-  Fields fields(value);
-  Execution execution;
-  execution.module_forward_order = fields.texts("module_forward_order");
-  execution.param_forward_order = fields.texts("param_forward_order");
-  execution.module_param_usage = list_of(fields.at("module_param_usage"), [](const JsonValue& item) {
-    Fields module(item);
-    Execution::ModuleUses uses{module.text("module"), list_of(module.at("uses"), [](const JsonValue& each) {
-                                 Fields use(each);
-                                 Execution::Use result{use.text("module"), {}};
-                                 for (std::string& name : use.texts("params"))
-                                   result.params.emplace_back(std::move(name));
-                                 use.no_others();
-                                 return result;
-                               })};
-    module.no_others();
-    return uses;
-  });
-  if (const auto calls = fields.find("method_calls")) {
-    std::int64_t least = 0;
-    execution.method_calls = list_of(*calls, [&](const JsonValue& item) {
-      Fields call(item);
-      Execution::MethodCall result{call.text("module"), other_method(call.at("method")), 0};
-      const JsonValue position = call.at("position");
-      least = integer_from(least, position);
-      if (least > static_cast<std::int64_t>(execution.module_forward_order.size()))
-        position.fail("expected at most the number of calls in module_forward_order");
-      result.position = static_cast<std::size_t>(least);
-      call.no_others();
-      return result;
-    });
-  }
-  if (const auto calls = fields.find("call_values")) {
-    execution.call_values = list_of(*calls, [](const JsonValue& item) {
-      Fields call(item);
-      const auto nodes = [](const JsonValue& named) {
-        std::vector<std::pair<std::string, std::string>> result;
-        for (const JsonValue node : named.fields()) result.emplace_back(node.key(), node.string());
-        return result;
-      };
-      Execution::CallValues values{call.text("module"), "", integer_from(1, call.at("call")), {}};
-      if (const auto method = call.find("method")) values.method = other_method(*method);
-      values.inputs = nodes(call.at("inputs"));
-      if (const auto results = call.find("results")) {
-        values.type = call.text_or_null("type").value_or("");
-        values.results = nodes(*results);
-      }
-      call.no_others();
-      return values;
-    });
-  }
-  fields.no_others();
-  return execution;
+std::string other_method(const JsonValue& value) {
+  std::string method = text_of(value);
+  if (method.empty() || method == "forward") value.fail("expected another method than forward");
+  return method;
 }
 
-GuardReason guard_reason(const JsonValue& value) {
-  using enum GuardReason;
-  return enumerator(value, {kInput, kDim, kConcrete, kDefault, kExported, kAssert});
-}
+void check(const JsonValue& value, const Execution::MethodCall&) { other_method(value.at("method")); }
 
-SignatureRole signature_role(const JsonValue& value) {
-  for (std::size_t i = 0; i < kSignatureRoles; ++i) {
-    const auto role = static_cast<SignatureRole>(i);
-    if (value.string() == to_string(role)) return role;
-  }
-  value.fail("unknown role '" + std::string(value.string().substr(0, 60)) + "'");
-}
-
-GraphSignature::Entry signature_entry(const JsonValue& value, const Nodes& nodes) {
-  Fields fields(value);
-  GraphSignature::Entry entry;
-  entry.role = signature_role(fields.at("role"));
-  entry.name = fields.text("name");
-  entry.target = fields.optional_text("target");
-  if (const auto persistent = fields.find("persistent")) entry.persistent = persistent->boolean();
-  if (const auto path = fields.find("path")) entry.path = arguments(*path, nodes);
-  if (const auto fixed = fields.find("value")) entry.value = argument(*fixed, nodes);
-  if (const JsonValue node = fields.at("node"); !node.is_null()) entry.node = node_named(node, nodes);
-  fields.no_others();
-  return entry;
-}
-
-GraphSignature signature(const JsonValue& value, const Nodes& nodes) {
-  Fields fields(value);
-  const auto entry = [&](const JsonValue& item) { return signature_entry(item, nodes); };
-  GraphSignature signature{list_of(fields.at("inputs"), entry), list_of(fields.at("outputs"), entry)};
-  fields.no_others();
-  return signature;
-}
-
-std::optional<Failure> failure(const JsonValue& value) {
-  if (value.is_null()) return std::nullopt;
-  Fields fields(value);
-  using enum FailureKind;
-  Failure failure;
-  failure.kind =
-      enumerator(fields.at("kind"), {kDataDependentControlFlow, kUnsupportedOp, kRaised, kLimit, kOther});
-  failure.message = fields.text("message");
-  failure.module = fields.text("module");
-  failure.op = fields.known_text("op");
-  failure.source = source(fields.at("source"));
-  fields.no_others();
-  return failure;
-}
-
-constexpr auto kStatuses = {ModuleStatus::kTraced, ModuleStatus::kLeaf, ModuleStatus::kFailed,
-                            ModuleStatus::kUnvisited};
-
-ModuleRecord module(const JsonValue& value) {
-  Fields fields(value);
-  ModuleRecord module;
-  module.path = fields.text("path");
-  module.type = fields.known_text("type");
-  module.status = enumerator(fields.at("status"), kStatuses);
-  module.alias_of = fields.text_or_null("alias_of");
-  if (const auto alias = fields.find("alias"); alias && !alias->is_null()) {
-    if (!module.alias_of || alias->string() != "assumed") alias->fail("only an alias can be \"assumed\"");
-    module.is_assumed = true;
-  }
-  module.rule = fields.text_or_null("rule");
-  module.calls = integer_from(0, fields.at("calls"));
-  if (const auto attributes = fields.find("attributes")) {
-    for (const JsonValue item : attributes->fields()) {
-      module.attributes.emplace_back(item.key(), plain(item));
+void check(const JsonValue& value, const Execution& execution) {
+  std::size_t least = 0;
+  for (const auto& call : execution.method_calls) {
+    if (call.position < least || call.position > execution.module_forward_order.size()) {
+      value.at("method_calls").fail("expected positions in module_forward_order, in order");
     }
+    least = call.position;
   }
-  if (const auto outputs = fields.find("outputs")) module.outputs = list_of(*outputs, output);
-  module.failure = failure(fields.at("failure"));
-  fields.no_others();
-  return module;
 }
-
-ParameterRecord parameter(const JsonValue& value) {
-  Fields fields(value);
-  using enum ParameterKind;
-  ParameterRecord parameter;
-  parameter.name = fields.text("name");
-  parameter.kind = enumerator(fields.at("kind"), {kParameter, kBuffer, kCustomObject});
-  const JsonValue shape = fields.at("shape");
-  const JsonValue dtype = fields.at("dtype");
-  if (parameter.kind == kCustomObject) {
-    if (!shape.is_null() || !dtype.is_null()) value.fail("a custom object has neither shape nor dtype");
-    parameter.type = fields.text("type");
-  } else {
-    parameter.shape = sizes(shape);
-    parameter.dtype = text_of(dtype);
-    if (const auto type = fields.find("type")) parameter.type = text_of(*type);
-  }
-  parameter.stored = stored_parts(fields);
-  if (!parameter.type.empty() && parameter.stored.empty() && parameter.kind != kCustomObject)
-    value.fail("a tensor has no type");
-  parameter.device = fields.optional_text("device");
-  parameter.alias_of = fields.text_or_null("alias_of");
-  fields.no_others();
-  return parameter;
-}
-
-// --- the collection ---
 
 void check_count(const JsonValue& value, std::int64_t count) {
   if (value.integer() != count) value.fail("the collection has " + std::to_string(count));
 }
 
-// Checks the counts, which are not kept.
-void check_summary(const JsonValue& value, const GraphCollection& collection) {
-  const Summary summary = summarize(collection);
-  Fields fields(value);
-  check_count(fields.at("graphs"), summary.graphs);
-  check_count(fields.at("nodes"), summary.nodes);
-  Fields modules(fields.at("modules"));
-  for (const auto& [status, count] : summary.modules) check_count(modules.at(to_string(status)), count);
-  modules.no_others();
-  check_count(fields.at("parameters"), summary.parameters);
-  fields.at("unused_parameters");
-  if (const auto total = fields.find("cost")) {
-    if (summary.cost != cost(*total)) total->fail("the costs of the graphs add up to another cost");
-  } else if (summary.cost) {
-    value.fail("the cost is missing, but the graphs have one");
-  }
-  fields.no_others();
-}
-
+// Reads the records of graph/collection_fields.h, which says what the verbs mean.
 class Reader {
  public:
   explicit Reader(std::set<std::string>* unknown_fields) : unknown_fields_(unknown_fields) {}
@@ -577,6 +300,7 @@ class Reader {
   GraphCollection collection(const JsonValue& root) {
     if (!root.is_object()) not_one(root);
     Fields fields(root);
+    fields_ = &fields;
     const auto format = fields.find("format");
     if (!format || !format->is_string()) not_one(root);
     if (format->string() != "fxtrace.graph_collection") not_one(*format);
@@ -586,23 +310,79 @@ class Reader {
                    ": use the fxtrace that wrote it, or trace the model again");
     }
     Fields producer(fields.at("producer"));
-    producer.text("name");
-    producer.text("version");
+    for (const char* key : {"name", "version"}) static_cast<void>(producer.at(key).string());
     producer.no_others();
     GraphCollection collection;
-    collection.model = model(fields.at("model"));
+    field("model", collection.model);
     const JsonValue options = fields.at("options");
     static_cast<void>(options.fields());
     collection.options_json = json_text(  // in the form of options_json()
         JsonLayout::kCompact, [&](JsonEmitter& json) { options.write(json); });
     const JsonValue summary = fields.at("summary");
-    collection.unused_parameters = list_of(summary.at("unused_parameters"), text_of);
-    collection.modules = list_of(fields.at("modules"), module);
-    collection.parameters = list_of(fields.at("parameters"), parameter);
-    collection.graphs = list_of(fields.at("graphs"), [this](const JsonValue& item) { return graph(item); });
-    check_summary(summary, collection);
+    field("modules", collection.modules);
+    field("parameters", collection.parameters);
+    field("graphs", collection.graphs);
     note_others(fields);
+    check_summary(summary, collection);
     return collection;
+  }
+
+  void field(std::string_view name, auto& result, std::int64_t least = 0) {
+    read(fields_->at(name), result, least);
+  }
+  void nullable(std::string_view name, auto& result, std::int64_t least = 0) {
+    if (const JsonValue value = fields_->at(name); !value.is_null()) read(value, result, least);
+  }
+  void optional(std::string_view name, auto& result) {
+    if (const auto value = fields_->find(name)) read(*value, result);
+  }
+  void added(std::string_view name, auto& result) { optional(name, result); }
+  void null(std::string_view name) {
+    if (const JsonValue value = fields_->at(name); !value.is_null()) value.fail("expected null");
+  }
+  void mark(std::string_view name, bool& result, std::string_view word, bool or_null = false) {
+    const auto value = fields_->find(name);
+    if (!value || (or_null && value->is_null())) return;
+    if (value->string() != word) value->fail("expected '" + std::string(word) + "'");
+    result = true;
+  }
+  void method(std::string_view name, std::string& method) {
+    if (const auto value = fields_->find(name)) method = other_method(*value);
+  }
+  void dtype(std::string_view name, Meta& meta) {
+    const JsonValue value = fields_->at(name);
+    meta.set_dtype(value.is_null() ? "" : value.string());
+  }
+  void expression(std::string_view name, Expression& result) {
+    result = Expression::parse(fields_->at(name).string());
+  }
+  void plain(std::string_view name, Kwargs& result) {
+    const auto value = fields_->find(name);
+    if (!value) return;
+    for (const JsonValue item : value->fields()) result.emplace_back(item.key(), plain_argument(item));
+  }
+  void assignments(std::string_view name, Graph& graph) {
+    std::vector<Assignment> assignments;
+    optional(name, assignments);
+    for (Assignment& assignment : assignments) graph.assign(std::move(assignment));
+  }
+  bool elements(std::string_view name, Constant& constant) {
+    const JsonValue value = fields_->at(name);
+    if (!value.is_null()) fxtrace::elements(value, constant.shape, constant.data.emplace());
+    return !value.is_null();
+  }
+  bool has(std::string_view name, const auto&) const { return fields_->peek(name).has_value(); }
+  void part(std::string_view name, auto& part, auto&& f) {
+    if (fields_->peek(name)) f(part.edit());
+  }
+  void meta(std::string_view name, Node& node, auto&& f) {
+    const JsonValue value = fields_->at(name);
+    if (value.is_null()) return;
+    Meta meta;
+    std::optional<Cost> cost;
+    object(value, false, [&] { f(*this, meta, cost); });
+    node.meta = std::move(meta);
+    node.cost = std::move(cost);
   }
 
  private:
@@ -610,120 +390,133 @@ class Reader {
     value.fail("this is not a graph collection", {"fxtrace trace MODEL -o FILE.json writes one"});
   }
 
-  static GraphCollection::Model model(const JsonValue& value) {
+  void object(const JsonValue& value, bool is_open, auto&& read_fields) {
     Fields fields(value);
-    GraphCollection::Model model;
-    model.file = fields.text("file");
-    const JsonValue kind = fields.at("kind");
-    model.kind = text_of(kind);
-    if (model.kind != "torchscript" && model.kind != "exported_program") {
-      kind.fail("expected one of torchscript, exported_program");
-    }
-    model.type = fields.known_text("type");
-    model.method = fields.text("method");
-    fields.no_others();
-    return model;
+    Fields* const outer = std::exchange(fields_, &fields);
+    read_fields();
+    fields_ = outer;
+    is_open ? note_others(fields) : fields.no_others();
   }
 
-  ModuleGraph graph(const JsonValue& value) {
-    Fields fields(value);
-    ModuleGraph graph;
-    graph.module = fields.text("module");
-    graph.type = fields.known_text("type");
-    const Nodes nodes = read_nodes(fields.at("nodes"), graph.graph);
-    for (const JsonValue item : fields.at("constants").fields()) {
-      graph.constants.emplace_back(item.key(), constant(item));
+  // An enumerator or a record.
+  template <class T>
+  void read(const JsonValue& value, T& result, std::int64_t /*least*/ = 0) {
+    if constexpr (std::is_enum_v<T>) {
+      result = enumerator<T>(value);
+    } else {
+      object(value, std::is_same_v<T, Node> || std::is_same_v<T, ModuleGraph>,
+             [&] { describe(*this, result); });
+      check(value, result);
     }
-    for (const JsonValue item : fields.at("subgraphs").fields()) {
-      graph.subgraphs.add({std::string(item.key()), this->graph(item)});
+  }
+  template <class T>
+  void read(const JsonValue& value, Shared<T>& result, std::int64_t least = 0) {
+    T own{};
+    read(value, own, least);
+    result = std::move(own);
+  }
+  template <class T>
+  void read(const JsonValue& value, std::optional<T>& result, std::int64_t least = 0) {
+    read(value, result.emplace(), least);
+  }
+  template <class T>
+  void read(const JsonValue& value, std::vector<T>& result, std::int64_t least = 0) {
+    for (const JsonValue item : value.items()) read(item, result.emplace_back(), least);
+  }
+  template <class T>
+  void read(const JsonValue& value, std::vector<std::pair<std::string, T>>& result, std::int64_t = 0) {
+    for (const JsonValue item : value.fields()) {
+      read(item, result.emplace_back(std::string(item.key()), T{}).second);
     }
-    graph.guards = list_of(fields.at("guards"), [](const JsonValue& item) {
-      Fields guard(item);
-      Guard result{Expression::parse(guard.at("expr").string()), source(guard.at("source"))};
-      if (const auto reason = guard.find("reason")) result.reason = guard_reason(*reason);
-      guard.no_others();
-      return result;
-    });
-    if (const auto assignments = fields.find("assignments")) {
-      for (const JsonValue item : assignments->items()) {
-        Fields assignment(item);
-        graph.graph.assign({std::string(assignment.text("target")), argument(assignment.at("value"), nodes),
-                            source(assignment.at("source"))});
-        assignment.no_others();
-      }
+  }
+  void read(const JsonValue& value, std::map<std::string, std::int64_t>& result, std::int64_t least = 0) {
+    for (const JsonValue item : value.fields()) result.emplace(item.key(), integer_from(least, item));
+  }
+  void read(const JsonValue& value, std::string& result, std::int64_t = 0) { result = value.string(); }
+  void read(const JsonValue& value, bool& result, std::int64_t = 0) { result = value.boolean(); }
+  void read(const JsonValue& value, std::int64_t& result, std::int64_t least = 0) {
+    result = integer_from(least, value);
+  }
+  void read(const JsonValue& value, std::size_t& result, std::int64_t least = 0) {
+    result = static_cast<std::size_t>(integer_from(least, value));
+  }
+  void read(const JsonValue& value, Device& result, std::int64_t = 0) {
+    result = Device::named(value.string());
+  }
+  void read(const JsonValue& value, Expression& result, std::int64_t = 0) {
+    result = value.is_string() ? Expression::parse(value.string()) : Expression(value.integer());
+  }
+  void read(const JsonValue& value, std::vector<Expression>& sizes, std::int64_t = 0) {
+    for (const JsonValue item : value.items()) {
+      read(item, sizes.emplace_back());
+      if (sizes.back().number().value_or(0) < 0) item.fail("a size is negative");
     }
-    if (const auto entries = fields.find("graph_signature")) graph.signature = signature(*entries, nodes);
-    if (const auto order = fields.find("execution")) graph.execution = execution(*order);
-    if (const auto own = fields.find("cost")) graph.cost = cost(*own);
-    note_others(fields);
-    return graph;
+  }
+  void read(const JsonValue& value, SymInt& amount, std::int64_t = 0) {
+    auto size = value.is_string() ? SymInt::parse(value.string()) : SymInt(value.integer());
+    if (!size) value.fail("expected an expression of sizes");
+    amount = *std::move(size);
+  }
+  void read(const JsonValue& value, Cost& cost, std::int64_t = 0) {
+    if (value.is_null()) {
+      cost.unsized = 1;
+    } else {
+      object(value, false, [&] { describe(*this, cost); });
+    }
+  }
+  void read(const JsonValue& value, Argument& result, std::int64_t = 0) { result = argument(value, nodes_); }
+  void read(const JsonValue& value, NodeId& node, std::int64_t = 0) { node = node_named(value, nodes_); }
+  // The users of a node, which the graph derives itself: they are checked when all nodes are read.
+  void read(const JsonValue& value, std::vector<NodeId>&, std::int64_t = 0) { users_.push_back(value); }
+  void read(const JsonValue& value, ProgramPart::Place& place, std::int64_t = 0) {
+    Nodes outer = std::exchange(nodes_, {});  // its path has none
+    object(value, false, [&] { describe(*this, place); });
+    nodes_ = std::move(outer);
+  }
+  void read(const JsonValue& value, SubgraphList& subgraphs, std::int64_t = 0) {
+    for (const JsonValue item : value.fields()) {
+      Subgraph subgraph{std::string(item.key()), {}};
+      Nodes outer = std::exchange(nodes_, {});
+      read<ModuleGraph>(item, subgraph.graph);
+      nodes_ = std::move(outer);
+      subgraphs.add(std::move(subgraph));
+    }
+  }
+  void read(const JsonValue& list, Graph& graph, std::int64_t = 0) {
+    nodes_.clear();
+    users_.clear();
+    for (const JsonValue item : list.items()) {
+      Node node;
+      read<Node>(item, node);
+      append(item.at("name"), std::move(node), graph);
+    }
+    auto users = users_.begin();
+    for (const NodeId id : graph.order()) check_users(*users++, graph, id);
   }
 
-  Nodes read_nodes(const JsonValue& list, Graph& graph) {
-    Nodes nodes;
-    std::vector<JsonValue> users;  // as given by the text
-    for (const JsonValue item : list.items()) users.push_back(read_node(item, graph, nodes));
-    auto next = users.begin();
-    for (const NodeId id : graph.order()) check_users(*next++, graph, id);
-    return nodes;
-  }
-
-  // Appends the node; returns its list of users.
-  JsonValue read_node(const JsonValue& value, Graph& graph, Nodes& nodes) {
-    using enum Opcode;
-    Fields fields(value);
-    const JsonValue name = fields.at("name");
-    if (name.string().empty()) name.fail("expected a non-empty string");
-    if (nodes.contains(name.string())) name.fail("another node has this name");
-    Graph::NodeSpec spec;
-    spec.name_hint = name.string();
-    spec.op = enumerator(fields.at("op"),
-                         {kPlaceholder, kGetAttr, kCallFunction, kCallMethod, kCallModule, kOutput});
-    spec.target = fields.text("target");
-    spec.args = arguments(fields.at("args"), nodes);
-    for (const JsonValue item : fields.at("kwargs").fields()) {
-      spec.kwargs.emplace_back(item.key(), argument(item, nodes));
-    }
-    const JsonValue users = fields.at("users");
-    spec.scope = scope(fields.at("scope"));
-    auto [known, cost] = meta(fields.at("meta"));
-    spec.meta = std::move(known);
-    spec.source = source(fields.at("source"));
-    const auto method = fields.find("method");
-    if (const auto own = fields.find("model_function")) spec.model_function = own->boolean();
-    if (const auto recorded = fields.find("recorded")) spec.is_recorded = recorded->boolean();
-    const auto program_nodes = fields.find("program_nodes");
-    const NodeId id = graph.append(std::move(spec));
-    if (graph.node(id).name != name.string()) {
+  void append(const JsonValue& name, Node node, Graph& graph) {
+    if (node.name.empty()) name.fail("expected a non-empty string");
+    if (nodes_.contains(name.string())) name.fail("another node has this name");
+    const NodeId id = graph.append({.op = node.op,
+                                    .target = std::move(node.target.edit()),
+                                    .args = std::move(node.args),
+                                    .kwargs = std::move(node.kwargs),
+                                    .scope = std::move(node.scope),
+                                    .meta = std::move(node.meta),
+                                    .source = std::move(node.source),
+                                    .name_hint = node.name,
+                                    .model_function = node.model_function,
+                                    .is_recorded = node.is_recorded});
+    if (graph.node(id).name != node.name) {
       name.fail("torch.fx would give this node the name " + graph.node(id).name);
     }
-    nodes.emplace(name.string(), id);
-    if (cost) graph.set_cost(id, std::move(cost));
-    if (method) graph.set_method(id, text_of(*method));
-    if (program_nodes) {
-      ProgramPart program{list_of(*program_nodes, text_of), {}, {}};
-      if (const auto inputs = fields.find("program_inputs")) program.inputs = places(*inputs);
-      if (const auto results = fields.find("program_results")) program.results = places(*results);
-      graph.set_program(id, std::move(program));
-    }
-    if (const auto order = fields.find("arguments")) {
-      if (order->string() != kInOrderOfUse) order->fail("expected '" + std::string(kInOrderOfUse) + "'");
-      graph.set_in_order_of_use(id, true);
-    }
-    note_others(fields);
-    return users;
+    nodes_.emplace(name.string(), id);
+    if (*node.cost) graph.set_cost(id, std::move(node.cost));
+    if (!node.method->empty()) graph.set_method(id, *node.method);
+    if (!node.program->nodes.empty()) graph.set_program(id, std::move(node.program));
+    graph.set_in_order_of_use(id, node.in_order_of_use);
   }
 
-  // Reads places, whose paths contain no nodes.
-  std::vector<ProgramPart::Place> places(const JsonValue& list) {
-    return list_of(list, [&](const JsonValue& item) {
-      Fields fields(item);
-      std::string value = fields.text("value");
-      return ProgramPart::Place{std::move(value), arguments(fields.at("path"), {})};
-    });
-  }
-
-  // Checks the list of users against the graph, which derives users itself.
   static void check_users(const JsonValue& list, const Graph& graph, NodeId id) {
     const auto names = list_of(list, [](const JsonValue& name) { return name.string(); });
     const auto name_of = [&](NodeId user) -> std::string_view { return graph.node(user).name; };
@@ -732,12 +525,36 @@ class Reader {
     }
   }
 
+  // Reads the unused parameters, and checks the counts, which are not kept.
+  void check_summary(const JsonValue& value, GraphCollection& collection) {
+    const Summary summary = summarize(collection);
+    object(value, false, [&] {
+      check_count(fields_->at("graphs"), summary.graphs);
+      check_count(fields_->at("nodes"), summary.nodes);
+      object(fields_->at("modules"), false, [&] {
+        for (const auto& [status, count] : summary.modules) {
+          check_count(fields_->at(to_string(status)), count);
+        }
+      });
+      check_count(fields_->at("parameters"), summary.parameters);
+      field("unused_parameters", collection.unused_parameters);
+      std::optional<Cost> total;
+      optional("cost", total);
+      if (total == summary.cost) return;
+      if (!total) value.fail("the cost is missing, but the graphs have one");
+      value.at("cost").fail("the costs of the graphs add up to another cost");
+    });
+  }
+
   void note_others(const Fields& fields) {
     if (unknown_fields_ == nullptr) return;
     fields.others([this](const JsonValue& value) { unknown_fields_->emplace(value.key()); });
   }
 
   std::set<std::string>* unknown_fields_;
+  Fields* fields_ = nullptr;      // of the current object
+  Nodes nodes_;                   // those of the current graph, by name
+  std::vector<JsonValue> users_;  // as given, of each of its nodes
 };
 
 }  // namespace

@@ -135,8 +135,7 @@ void read_rules(std::string_view text, const std::string& file,
   const JsonDocument document(text, file, kJsonRules);
   const JsonValue root = document.root();
   object_fields(root, "an object with rules");
-  check_keys(root, {"$schema", "rules"}, "key");
-  if (const auto schema = root.find_or_null("$schema")) read_string(*schema);
+  check_document(root, "fxtrace.check_rules", {"rules"}, "key");
   const RuleReader reader(file, read_file);
   for (const JsonValue item : array_items(root.at("rules"), "an array of rules")) {
     for (Rule& rule : reader.read(item)) at_place_of(item, [&] { add_rule(rules, std::move(rule)); });

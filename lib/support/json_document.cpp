@@ -1,17 +1,15 @@
 #include "support/json_document.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
-#include <memory>
-#include <unordered_set>
+#include <new>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
 #include <simdjson.h>
-#include <nlohmann/json.hpp>
 
 #include "support/json_emitter.h"
 #include "support/text/columns.h"
@@ -24,34 +22,14 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// Python writes infinite numbers and NaN as Infinity, -Infinity and NaN, which are not JSON; PyTorch 2.6
-// kept them.  Returns the text with these as strings; nothing when it has none.
-std::optional<std::string> with_quoted_numbers(std::string_view text) {
-  std::string result;
-  bool found = false;
-  for (std::size_t i = 0; i < text.size();) {
-    if (text[i] == '"') {
-      const std::size_t start = i++;
-      while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
-      i = std::min(i + 1, text.size());
-      result += text.substr(start, i - start);
-      continue;
-    }
-    const auto rest = text.substr(i);
-    std::string_view number;
-    for (const std::string_view name : {"Infinity", "-Infinity", "NaN"}) {
-      if (rest.starts_with(name)) number = name;
-    }
-    if (number.empty()) {
-      result += text[i++];
-    } else {
-      result.append(1, '"').append(number).append(1, '"');
-      i += number.size();
-      found = true;
-    }
+// Returns the end of the string, number or word that begins at `start`.
+std::size_t scalar_end(std::string_view text, std::size_t start) {
+  if (!text.substr(start).starts_with('"')) {
+    return std::min(text.find_first_of(" \t\r\n,:[]{}\"", start), text.size());
   }
-  if (!found) return std::nullopt;
-  return result;
+  std::size_t end = start + 1;
+  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  return std::min(end + 1, text.size());
 }
 
 // Escapes a key for a JSON pointer.
@@ -63,148 +41,79 @@ std::string pointer_part(const std::string& key) {
 
 }  // namespace
 
-// Fills a document with the events of a parser.  All events return false when the text is refused.
-class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
+// Fills a document with the values of a text, in their order; refuses those beyond a limit.
+class JsonBuilder {
  public:
-  using Problem = JsonDocument::Problem;
-
   // Reserves the space that a text of so many bytes usually needs; `texts` has memory for its strings.
   JsonBuilder(JsonDocument& document, std::size_t bytes, std::string texts = {}) : document_(&document) {
     constexpr std::size_t kBytesPerNode = 10;  // about the average of graphs
-    nodes().clear();
     nodes().reserve(bytes / kBytesPerNode);
-    document.numbers_.clear();
     document.texts_ = std::move(texts);
     document.texts_.clear();
     document.texts_.reserve(bytes);
   }
 
-  const std::optional<Problem>& problem() const { return problem_; }
-
-  bool null() override { return add(Kind::kNull); }
-  bool boolean(bool value) override { return add(value ? Kind::kTrue : Kind::kFalse); }
-  bool number_integer(number_integer_t value) override {
-    return add_number(Kind::kInteger, static_cast<std::uint64_t>(value));
-  }
-  bool number_unsigned(number_unsigned_t value) override {
-    return std::in_range<std::int64_t>(value) ? add_number(Kind::kInteger, value)
-                                              : real(static_cast<double>(value));
-  }
-  bool number_float(number_float_t value, const string_t&) override { return real(value); }
-  bool real(double value) { return add_number(Kind::kNumber, std::bit_cast<std::uint64_t>(value)); }
-  bool string(string_t& value) override { return text(value); }
-  bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open(Kind::kObject); }
-  bool key(string_t& value) override {
-    if (document_->rules_.strict && !is_new(value)) return refuse("duplicate key '" + value + "'");
-    return text(value);
-  }
-  bool end_object() override { return close(); }
-  bool start_array(std::size_t) override { return open(Kind::kArray); }
-  bool end_array() override { return close(); }
-  // Adds a string or key.
-  bool text(std::string_view value) {
+  void null() { add(Kind::kNull); }
+  void boolean(bool value) { add(value ? Kind::kTrue : Kind::kFalse); }
+  void integer(std::int64_t value) { number(Kind::kInteger, static_cast<std::uint64_t>(value)); }
+  void real(double value) { number(Kind::kNumber, std::bit_cast<std::uint64_t>(value)); }
+  void string(std::string_view value) {
     std::string& texts = document_->texts_;
-    if (!add(Kind::kString, value.size(), texts.size())) return false;
+    add(Kind::kString, value.size(), texts.size());
     texts += value;
-    return true;
   }
-  bool parse_error(std::size_t position, const std::string&,
-                   const nlohmann::detail::exception& error) override {
-    const bool is_range = error.id == 406;
-    problem_ = {"", position == 0 ? 0 : position - 1, !is_range};
-    if (document_->rules_.strict) {
-      problem_->what = "invalid JSON: " + explanation(error.what());
-    } else if (is_range) {
-      problem_->what = "a number at byte " + std::to_string(position) + " is too large";
-    } else {
-      problem_->what = "not JSON at byte " + std::to_string(position);
+  // Begins an array or object.
+  void open(Kind kind) {
+    const auto& rules = document_->rules_;
+    if (open_.size() >= rules.max_depth) {
+      refuse(rules.strict ? "nested too deeply"
+                          : "nested more than " + std::to_string(rules.max_depth) + " deep");
     }
-    return false;
+    open_.push_back(static_cast<std::uint32_t>(nodes().size()));
+    add(kind);
   }
+  // Ends the innermost one.
+  void close() {
+    if (document_->rules_.strict && is_in_object()) refuse_duplicates();
+    nodes()[open_.back()] = {nodes()[open_.back()].kind(), nodes().size(), 0};
+    open_.pop_back();
+  }
+  bool is_inside() const { return !open_.empty(); }  // of an array or object
+  bool is_in_object() const { return document_->nodes_[open_.back()].kind() == Kind::kObject; }
 
  private:
-  static constexpr std::size_t kFewKeys = 32;
-  static constexpr std::size_t kMaxMessage = 300;
-  struct Open {
-    std::uint32_t at = 0;
-    std::size_t keys = 0;
-    std::unique_ptr<std::unordered_set<std::string>> names;  // the keys of an object that has more than a few
-  };
-
-  // Returns the part of nlohmann's message after "[json.exception...] parse error at line 1, column 2:
-  // syntax error while parsing value - ".
-  std::string explanation(std::string message) const {
-    if (document_->source_.empty()) return "unexpected end of input";  // 3.11.3 says this at length
-    const std::size_t dash = message.find(" - ");
-    // The message quotes the whole of a string that does not end.
-    if (dash != std::string::npos) message = message.substr(dash + 3, kMaxMessage);
-    // The text that was read last may be from any file.
-    if (const std::size_t last = message.find("; last read: "); last != std::string::npos) {
-      const std::size_t expected = message.rfind("; expected ");
-      message.erase(last,
-                    expected != std::string::npos && expected > last ? expected - last : std::string::npos);
-    }
-    std::replace_if(
-        message.begin(), message.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
-    return message;
-  }
-
   std::vector<JsonDocument::Node>& nodes() { return document_->nodes_; }
 
   // Refuses the value or key that comes next.
-  bool refuse(std::string what) {
-    problem_ = {std::move(what), document_->position(nodes().size()), false};
-    return false;
+  [[noreturn]] void refuse(const std::string& what) const {
+    document_->refuse(what, document_->position(document_->nodes_.size()));
   }
 
-  bool add(Kind kind, std::size_t extent = 0, std::size_t content = 0) {
+  void add(Kind kind, std::size_t extent = 0, std::size_t content = 0) {
     if (const std::size_t most = document_->rules_.max_values; nodes().size() >= most) {
-      return refuse("more than " + std::to_string(most) + " values");
+      refuse("more than " + std::to_string(most) + " values");
     }
     nodes().emplace_back(kind, extent, content);
-    return true;
   }
-  bool add_number(Kind kind, std::uint64_t bits) {
+  void number(Kind kind, std::uint64_t bits) {
     document_->numbers_.push_back(bits);
-    return add(kind, 0, document_->numbers_.size() - 1);
+    add(kind, 0, document_->numbers_.size() - 1);
   }
-  // Returns whether the innermost object has no key of this name yet.
-  bool is_new(const std::string& name) {
-    Open& object = open_.back();
-    const auto each_key = [&](auto&& f) {
-      for (std::uint32_t key = object.at + 1; key < nodes().size(); key = document_->next(key + 1)) f(key);
-    };
-    if (++object.keys > kFewKeys) {
-      if (!object.names) {
-        object.names = std::make_unique<std::unordered_set<std::string>>();
-        each_key([&](std::uint32_t key) { object.names->emplace(document_->text(key)); });
-      }
-      return object.names->insert(name).second;
+  void refuse_duplicates() {
+    keys_.clear();
+    for (std::uint32_t key = open_.back() + 1; key < nodes().size(); key = document_->next(key + 1)) {
+      keys_.emplace_back(document_->text(key), key);
     }
-    bool found = false;
-    each_key([&](std::uint32_t key) { found = found || document_->text(key) == name; });
-    return !found;
-  }
-  bool open(Kind kind) {
-    const auto& rules = document_->rules_;
-    if (open_.size() >= rules.max_depth) {
-      return refuse(rules.strict ? "nested too deeply"
-                                 : "nested more than " + std::to_string(rules.max_depth) + " deep");
-    }
-    open_.push_back({static_cast<std::uint32_t>(nodes().size()), 0, {}});
-    return add(kind);
-  }
-  bool close() {
-    JsonDocument::Node& node = nodes()[open_.back().at];
-    node = {node.kind(), nodes().size(), 0};
-    open_.pop_back();
-    return true;
+    std::ranges::sort(keys_);
+    const auto same = std::ranges::adjacent_find(keys_, {}, [](const auto& key) { return key.first; });
+    if (same == keys_.end()) return;
+    document_->refuse("duplicate key '" + std::string(same->first) + "'",
+                      document_->position(std::next(same)->second));
   }
 
   JsonDocument* document_;
-  std::vector<Open> open_;
-  std::optional<Problem> problem_;
+  std::vector<std::uint32_t> open_;
+  std::vector<std::pair<std::string_view, std::uint32_t>> keys_;  // of one object
 };
 
 namespace {
@@ -215,14 +124,11 @@ class DomWalk {
  public:
   explicit DomWalk(JsonBuilder& builder) : builder_(builder) {}
 
-  // Returns false when the builder refuses a value.
-  bool walk(simdjson::dom::element root) {
-    bool goes_on = add(root);
-    while (goes_on && !open_.empty()) {
-      auto* const array = std::get_if<Contents<Array>>(&open_.back());
-      goes_on = array != nullptr ? add_next(*array) : add_next(std::get<Contents<Object>>(open_.back()));
+  void walk(simdjson::dom::element root) {
+    add(root);
+    while (!open_.empty()) {
+      std::visit([this](auto& contents) { add_next(contents); }, open_.back());
     }
-    return goes_on;
   }
 
  private:
@@ -234,125 +140,211 @@ class DomWalk {
     Iterator at, end;
   };
 
-  bool add_next(Contents<Array>& items) {
-    if (items.at == items.end) return close();
-    const simdjson::dom::element item = *items.at;
-    ++items.at;
-    return add(item);
-  }
-  bool add_next(Contents<Object>& fields) {
-    if (fields.at == fields.end) return close();
-    const simdjson::dom::element value = fields.at.value();
-    const bool is_added = builder_.text(fields.at.key());
-    ++fields.at;
-    return is_added && add(value);
-  }
-  bool close() {
-    open_.pop_back();
-    return builder_.end_array();
+  template <class Iterator>
+  void add_next(Contents<Iterator>& contents) {
+    if (contents.at == contents.end) {
+      open_.pop_back();
+      builder_.close();
+      return;
+    }
+    const Iterator at = contents.at;
+    ++contents.at;
+    if constexpr (std::is_same_v<Iterator, Object>) {
+      builder_.string(at.key());
+      add(at.value());
+    } else {
+      add(*at);
+    }
   }
 
-  bool add(simdjson::dom::element value) {
+  void add(simdjson::dom::element value) {
     using Type = simdjson::dom::element_type;
     switch (value.type()) {
       case Type::ARRAY: {
         const simdjson::dom::array items = value.get_array().value_unsafe();
         open_.emplace_back(Contents<Array>{items.begin(), items.end()});
-        return builder_.start_array(0);
+        return builder_.open(Kind::kArray);
       }
       case Type::OBJECT: {
         const simdjson::dom::object fields = value.get_object().value_unsafe();
         open_.emplace_back(Contents<Object>{fields.begin(), fields.end()});
-        return builder_.start_object(0);
+        return builder_.open(Kind::kObject);
       }
       case Type::INT64:
-        return builder_.number_integer(value.get_int64().value_unsafe());
-      case Type::UINT64:
-        return builder_.number_unsigned(value.get_uint64().value_unsafe());
+        return builder_.integer(value.get_int64().value_unsafe());
+      case Type::UINT64:  // those that are no int64
+        return builder_.real(static_cast<double>(value.get_uint64().value_unsafe()));
       case Type::DOUBLE:
         return builder_.real(value.get_double().value_unsafe());
       case Type::STRING:
-        return builder_.text(value.get_string().value_unsafe());
+        return builder_.string(value.get_string().value_unsafe());
       case Type::BOOL:
         return builder_.boolean(value.get_bool().value_unsafe());
       case Type::NULL_VALUE:
         return builder_.null();
     }
-    return false;
   }
 
   JsonBuilder& builder_;
   std::vector<std::variant<Contents<Array>, Contents<Object>>> open_;
 };
 
+// Reads what simdjson refuses, part by part.  It refuses the first part that is wrong, or finds none but
+// integers of more than 64 bits, or Infinity, -Infinity and NaN: Python writes these, and PyTorch 2.6 kept
+// them.
+class JsonScan {
+ public:
+  struct Problem {
+    std::string what;
+    std::size_t position = 0;
+  };
+
+  JsonScan(std::string_view text, JsonBuilder& builder, bool with_infinity)
+      : text_(text), builder_(builder), with_infinity_(with_infinity) {}
+
+  // Throws a Problem.  Without recursion, as DomWalk.
+  void read() {
+    bool is_first = value();  // of the innermost array or object
+    while (builder_.is_inside()) {
+      const bool is_object = builder_.is_in_object();
+      if (skip(is_object ? '}' : ']')) {
+        builder_.close();
+        is_first = false;
+        continue;
+      }
+      if (!is_first && !skip(',')) fail(is_object ? "expected ',' or '}'" : "expected ',' or ']'");
+      if (is_object) {
+        if (here() != '"') fail("expected a key");
+        scalar();
+        if (!skip(':')) fail("expected ':'");
+      }
+      is_first = value();
+    }
+    here();
+    if (at_ < text_.size()) fail("expected the end");
+  }
+
+ private:
+  [[noreturn]] void fail(const char* what) const {
+    throw Problem{at_ < text_.size() ? what : "unexpected end of input", at_};
+  }
+
+  // Returns the first character after spaces; at the end, one that JSON has nowhere.
+  char here() {
+    at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool skip(char token) {
+    const bool is_here = here() == token;
+    if (is_here) ++at_;
+    return is_here;
+  }
+
+  // Reads a value; of an array or object, the bracket.  Returns whether it is one.
+  bool value() {
+    const bool is_list = here() == '[';
+    if (!is_list && here() != '{') return scalar(), false;
+    builder_.open(is_list ? Kind::kArray : Kind::kObject);
+    ++at_;
+    return true;
+  }
+
+  void scalar() {
+    const std::string_view token = text_.substr(at_, scalar_end(text_, at_) - at_);
+    const bool is_infinity = token == "Infinity" || token == "-Infinity" || token == "NaN";
+    if (with_infinity_ && is_infinity) {
+      builder_.string(token);
+    } else if (!parsed(token)) {
+      const bool is_digits = token.find_first_not_of("-0123456789") == token.npos;
+      if (!is_digits || !parsed(std::string(token) + ".0")) fail(explanation(token));
+    }
+    at_ += token.size();
+  }
+  bool parsed(std::string_view token) {
+    const auto value = parser_.parse(token.data(), token.size());
+    if (value.error() == simdjson::MEMALLOC) throw std::bad_alloc();
+    if (value.error() != simdjson::SUCCESS) return false;
+    DomWalk(builder_).walk(value.value_unsafe());
+    return true;
+  }
+  static const char* explanation(std::string_view token) {
+    const char first = token.empty() ? ' ' : token.front();
+    if (first == '-' || (first >= '0' && first <= '9')) return "this is not a number, or it is too large";
+    if (first != '"') return "expected a value";
+    return token.size() == 1 || token.back() != '"'
+               ? "this string does not end"
+               : "this string has an unknown escape, a control character or bytes that are not UTF-8";
+  }
+
+  std::string_view text_;
+  JsonBuilder& builder_;
+  bool with_infinity_;
+  std::size_t at_ = 0;
+  simdjson::dom::parser parser_;
+};
+
 }  // namespace
 
 JsonDocument::JsonDocument(std::string_view text, std::string name, JsonRules rules)
     : name_(std::move(name)), rules_(rules) {
-  if (rules.strict) {
-    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-    source_ = text;
-  }
-  if (!rules.strict) {
-    JsonText copy{std::string(text)};
-    if (parse_fast(copy)) return;
-  }
-  parse(text);
+  if (text.size() > kMaxText) refuse_long();
+  if (rules.strict) source_ = text.substr(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
+  std::string copy;
+  copy.reserve(text.size() + kPadding);
+  copy = text;
+  parse(std::move(copy));
 }
 
 JsonDocument::JsonDocument(JsonText text, std::string name, JsonRules rules)
     : name_(std::move(name)), rules_(rules) {
-  if (!parse_fast(text)) parse(text.text);
+  if (text.text.size() > kMaxText) refuse_long();
+  parse(std::move(text.text));
 }
 
-// Returns whether simdjson accepted the text; it does not tell what is wrong, nor where.  It accepts what
-// nlohmann's parser accepts, except for integers of more than 64 bits.
-bool JsonDocument::parse_fast(JsonText& text) {
-  const std::size_t size = text.text.size();
-  if (size > kMaxText) return false;
+void JsonDocument::refuse_long() const { refuse("longer than " + std::to_string(kMaxText) + " bytes", 0); }
+
+void JsonDocument::parse(std::string text) {
+  if (parse_fast(text)) return;
+  JsonBuilder builder(*this, text.size());
+  try {
+    std::string_view content = text;
+    if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
+    JsonScan(content, builder, !rules_.strict).read();
+  } catch (const JsonScan::Problem& problem) {
+    refuse(rules_.strict ? "invalid JSON: " + problem.what
+                         : "not JSON at byte " + std::to_string(problem.position + 1) + ": " + problem.what,
+           problem.position);
+  }
+}
+
+// Returns whether simdjson accepted the text; it does not tell what is wrong, nor where.
+bool JsonDocument::parse_fast(std::string& text) {
+  const std::size_t size = text.size();
   // simdjson reserves 14 bytes for each byte of the text; graphs need one or two.  Where a limit on memory
-  // has no room for that, nlohmann's parser may still have enough.
+  // has no room for that, the scan may still have enough.
   constexpr std::size_t kReserved = 16, kLarge = 1'000'000;
   if (size > kLarge) {
     void* const room = std::malloc(kReserved * size);
     if (room == nullptr) return false;
     std::free(room);
   }
-  text.text.reserve(size + kPadding);
+  text.reserve(size + kPadding);
+  const std::size_t start = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
   simdjson::dom::document document;
   {
     simdjson::dom::parser parser;
     if (parser.allocate(size, rules_.max_depth) != simdjson::SUCCESS) return false;
-    if (parser.parse_into_document(document, text.text.data(), size, false).error() != simdjson::SUCCESS)
-      return false;
+    const auto root = parser.parse_into_document(document, text.data() + start, size - start, false);
+    if (root.error() != simdjson::SUCCESS) return false;
   }
-  JsonBuilder builder(*this, size, std::move(text.text));  // simdjson has copied the strings that it keeps
-  if (!DomWalk(builder).walk(document.root())) refuse(*builder.problem());
+  JsonBuilder builder(*this, size, std::move(text));  // simdjson has copied the strings that it keeps
+  DomWalk(builder).walk(document.root());
   return true;
 }
 
-void JsonDocument::parse(std::string_view text) {
-  if (text.size() > kMaxText) refuse({"longer than " + std::to_string(kMaxText) + " bytes"});
-  if (const std::size_t end = text.find('\0'); end != std::string_view::npos) {
-    // nlohmann's parser takes a zero byte for the end of the text.
-    refuse({rules_.strict ? "invalid JSON: a zero byte" : "not JSON at byte " + std::to_string(end), end});
-  }
-  std::optional<Problem> problem;
-  const auto parse = [&](std::string_view standard) {
-    JsonBuilder builder(*this, standard.size());
-    nlohmann::json::sax_parse(standard.begin(), standard.end(), &builder);
-    problem = builder.problem();
-  };
-  parse(text);
-  if (problem && problem->is_syntax && !rules_.strict) {
-    if (const auto standard = with_quoted_numbers(text)) parse(*standard);
-  }
-  if (problem) refuse(*problem);
-}
-
-void JsonDocument::refuse(const Problem& problem) const {
-  if (!rules_.strict) throw Error(rules_.error, name_ + " cannot be parsed: " + problem.what);
-  throw Error(rules_.error, problem.what).at(name_ + line_and_column(problem.position));
+void JsonDocument::refuse(const std::string& what, std::size_t position) const {
+  if (!rules_.strict) throw Error(rules_.error, name_ + " cannot be parsed: " + what);
+  throw Error(rules_.error, what).at(name_ + line_and_column(position));
 }
 
 // Returns "graph.nodes[12].inputs[0]", or a JSON pointer; cut when it is too long to read.
@@ -388,14 +380,8 @@ std::size_t JsonDocument::position(std::size_t values) const {
   for (std::size_t seen = 0; position < source_.size(); ++seen) {
     position = std::min(source_.find_first_not_of(" \t\r\n,:]}", position), source_.size());
     if (seen == values) break;
-    if (source_[position] == '"') {
-      for (++position; source_[position] != '"'; ++position) position += source_[position] == '\\' ? 1 : 0;
-      ++position;
-    } else if (source_[position] == '[' || source_[position] == '{') {
-      ++position;
-    } else {
-      position = source_.find_first_of(" \t\r\n,:]}", position);
-    }
+    const bool is_bracket = source_[position] == '[' || source_[position] == '{';
+    position = is_bracket ? position + 1 : scalar_end(source_, position);
   }
   return position;
 }

@@ -1,8 +1,7 @@
 // The JSON reader: a text is parsed once into a flat array, which views traverse, without an allocation per
 // node.  Time and memory for hostile texts are limited, and every error has a place.
 //
-// simdjson parses standard JSON within the limits; everything else, and text that people may have written, is
-// parsed by nlohmann's parser, whose errors have places.  Both fill the same array.
+// simdjson parses standard JSON.  What it refuses is scanned for the error and its place.
 #pragma once
 
 #include <cstdint>
@@ -157,15 +156,10 @@ class JsonDocument {
   }
   std::uint64_t number(std::uint32_t at) const { return numbers_[nodes_[at].content()]; }
 
-  struct Problem {
-    std::string what;
-    std::size_t position = 0;
-    bool is_syntax = false;  // the text is not JSON
-  };
-
-  bool parse_fast(JsonText& text);
-  void parse(std::string_view text);
-  [[noreturn]] void refuse(const Problem& problem) const;
+  void parse(std::string text);
+  bool parse_fast(std::string& text);
+  [[noreturn]] void refuse(const std::string& what, std::size_t position) const;
+  [[noreturn]] void refuse_long() const;
   std::string path(std::uint32_t at) const;
   std::size_t position(std::size_t values) const;
   std::string line_and_column(std::size_t position) const;

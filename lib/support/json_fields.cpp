@@ -26,6 +26,16 @@ void check_keys(const JsonValue& object, const std::vector<std::string>& known, 
   }
 }
 
+void check_document(const JsonValue& root, const std::string& format, std::vector<std::string> keys,
+                    const std::string& what) {
+  keys.insert(keys.end(), {"$schema", "format", "version"});
+  check_keys(root, keys, what);
+  if (const auto schema = root.find_or_null("$schema")) read_string(*schema);
+  if (const auto given = root.find_or_null("format")) read_choice(*given, {format});
+  if (const auto version = root.find_or_null("version"); version && read_integer(*version, 1) != 1)
+    version->fail("this version of fxtrace reads version 1");
+}
+
 std::string read_string(const JsonValue& value) {
   const std::string_view text = value.string();
   if (text.empty()) value.fail("expected a non-empty string");

@@ -16,6 +16,10 @@ namespace fxtrace {
 JsonValue::Range object_fields(const JsonValue& value, const std::string& what);
 JsonValue::Range array_items(const JsonValue& value, const std::string& what);
 void check_keys(const JsonValue& object, const std::vector<std::string>& known, const std::string& what);
+// Checks the keys of a document of this format, and what it says of itself: "$schema", "format" and
+// "version" may be absent.
+void check_document(const JsonValue& root, const std::string& format, std::vector<std::string> keys,
+                    const std::string& what);
 
 std::string read_string(const JsonValue& value);
 bool read_boolean(const JsonValue& value);

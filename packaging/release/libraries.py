@@ -116,7 +116,6 @@ CMAKE_OPTIONS = {
     "fmtlib": ["-DFMT_TEST=OFF", "-DFMT_DOC=OFF"],
     "spdlog": ["-DSPDLOG_FMT_EXTERNAL=ON", "-DSPDLOG_BUILD_EXAMPLE=OFF"],
     "cli11": ["-DCLI11_BUILD_TESTS=OFF", "-DCLI11_BUILD_EXAMPLES=OFF", "-DCLI11_BUILD_DOCS=OFF"],
-    "nlohmann-json3": ["-DJSON_BuildTests=OFF"],
     "simdjson": ["-DSIMDJSON_DEVELOPER_MODE=OFF"],
 }
 CONFIGURE_OPTIONS = {

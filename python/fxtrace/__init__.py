@@ -9,28 +9,7 @@ module = collection.graph_module()  # a torch.fx.GraphModule that runs
 from typing import TYPE_CHECKING, Any
 
 from ._collection import Collection, Graph, load
-from ._data import (
-    Assignment,
-    Constant,
-    Cost,
-    Execution,
-    Failure,
-    GraphSignature,
-    Guard,
-    Meta,
-    MethodCall,
-    Model,
-    Module,
-    ModuleUses,
-    NamedItems,
-    Node,
-    Parameter,
-    Scope,
-    SignatureEntry,
-    Source,
-    StoredPart,
-    TensorInfo,
-)
+from ._data import Constant, Execution, MethodCall, ModuleUses, NamedItems
 from ._errors import (
     Error,
     FxtraceWarning,
@@ -45,6 +24,23 @@ from ._errors import (
     WrongModel,
 )
 from ._program import Message, find_program
+from ._records import (
+    Assignment,
+    Cost,
+    Failure,
+    GraphSignature,
+    Guard,
+    Meta,
+    Model,
+    Module,
+    Node,
+    Parameter,
+    Scope,
+    SignatureEntry,
+    Source,
+    StoredPart,
+    TensorInfo,
+)
 from ._trace import PH, ModulesFailed, trace
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef
 
@@ -61,13 +57,11 @@ if TYPE_CHECKING:
     from ._render import Summary
     from ._summary import summary
     from ._verify import Fault, ModuleProfile, Profile, Verification, verify
-    from ._why import (
+    from ._why import DimensionExplanation, ExplainedGuard, Explanation, why
+    from ._why_records import (
         CallSite,
-        DimensionExplanation,
         DimensionInput,
         DimensionPlace,
-        ExplainedGuard,
-        Explanation,
         FailureGroup,
         ModuleExplanation,
         ModulePlace,
@@ -75,7 +69,6 @@ if TYPE_CHECKING:
         Suggestions,
         Trial,
         UnknownOperator,
-        why,
     )
 
 __all__ = [
@@ -196,13 +189,11 @@ _LATER = {  # imported when the first of its names is used: data classes take ti
     "_render": ("Summary",),
     "_summary": ("summary",),
     "_verify": ("Fault", "ModuleProfile", "Profile", "Verification", "verify"),
-    "_why": (
+    "_why": ("DimensionExplanation", "ExplainedGuard", "Explanation", "why"),
+    "_why_records": (
         "CallSite",
-        "DimensionExplanation",
         "DimensionInput",
         "DimensionPlace",
-        "ExplainedGuard",
-        "Explanation",
         "FailureGroup",
         "ModuleExplanation",
         "ModulePlace",
@@ -210,7 +201,6 @@ _LATER = {  # imported when the first of its names is used: data classes take ti
         "Suggestions",
         "Trial",
         "UnknownOperator",
-        "why",
     ),
 }
 _MODULES = {name: module for module, names in _LATER.items() for name in names}

@@ -16,11 +16,12 @@ from torch.utils import _pytree as pytree
 
 from . import _torchscript
 from ._control_flow import Body
-from ._data import Constant, GraphData, Node
+from ._data import Constant, GraphData
 from ._errors import RebuildError
 from ._functions import ModelFunctions, by_position, call_object, is_tensor_attribute, is_tensor_method, read_value, resolve_function
 from ._module_stacks import ModuleStacks
 from ._named_tuples import classes_by_name
+from ._records import Node
 from ._signature import model_signature, set_code, set_tracer
 from ._state import NAME, Assign
 from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, tensor_of_constant

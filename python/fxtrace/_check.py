@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._collection import Collection
-from ._data import Source
 from ._options import TraceOptions, Unpack
 from ._program import BROKEN, STRICT_FAILED, Message, run
+from ._records import Source
 from ._render import At, at_words
 from ._trace import ModelLike, Path, Texts, check_keywords, input_argument, option_words
 

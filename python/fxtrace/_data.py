@@ -1,4 +1,5 @@
-"""Graph collections as plain data: schemas/graph_collection.schema.json in Python. _collection.py adds what is computed from them.
+"""Graph collections as plain data: schemas/graph_collection.schema.json in Python, of which _records.py has the records. _collection.py adds
+what is computed from them.
 
 All objects are read-only. Fields that a later version adds are not shown here, but a collection keeps them when it is saved.
 """
@@ -18,7 +19,9 @@ from ._errors import InputError, NotFound
 from ._memory import Kept
 from ._printable import printable
 from ._program import Message
-from ._values import NodeRef, decode, decode_complex, decode_float, values_in
+from ._record_methods import optional
+from ._records import Assignment, Cost, Failure, GraphSignature, Guard, Model, Module, Node, Parameter, StoredPart
+from ._values import decode_complex, decode_float
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -154,282 +157,6 @@ def _matches(pattern: str, names_of: _Names, path_of: _Names, nodes: Sequence[No
 
 
 @dataclass(frozen=True)
-class Source:
-    """A line of the model's Python source."""
-
-    file: str
-    line: int | None
-    function: str
-    text: str
-
-    def __str__(self) -> str:
-        return printable(f"{self.file}:{self.line}" if self.line is not None else self.file)
-
-    @classmethod
-    def from_json(cls, value: Json) -> Source:
-        return cls(value["file"], value["line"], value["function"], value["text"])
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Cost of one run; a value is None when it is not known, and an expression when it depends on named dimensions."""
-
-    macs: Amount | None
-    activation_bytes: Amount | None
-    parameter_bytes: int = 0
-    peak_bytes: Amount | None = None
-    unknown: dict[str, int] = field(default_factory=dict)
-    unsized: int = 0
-
-    @classmethod
-    def from_json(cls, value: Json) -> Cost:
-        return cls(
-            value["macs"],
-            value["activation_bytes"],
-            value.get("parameter_bytes", 0),
-            value.get("peak_bytes"),
-            value.get("unknown", {}),
-            value.get("unsized", 0),
-        )
-
-
-@dataclass(frozen=True)
-class Meta:
-    """The known properties of a node's value; `device` is None for a tensor on the CPU."""
-
-    type: str | None
-    shape: tuple[Size, ...] | None
-    dtype: str | None
-    device: str | None = None
-    value: Size | None = None
-    cost: Cost | None = None
-
-    @classmethod
-    def from_json(cls, value: Json) -> Meta:
-        return cls(
-            value["type"],
-            _shape(value["shape"]),
-            value["dtype"],
-            value.get("device"),
-            value.get("value"),
-            _optional(Cost.from_json, value.get("cost")),
-        )
-
-
-@dataclass(frozen=True)
-class Scope:
-    """The module whose code makes a node, and the number of its call (or of the call of `method`) in this graph, from 1."""
-
-    module_path: str
-    module_type: str | None
-    call: int = 1
-    method: str | None = None  # set if it is not forward
-
-    @classmethod
-    def from_json(cls, value: Json) -> Scope:
-        return cls(value["module_path"], value["module_type"], value["call"], value.get("method"))
-
-
-@dataclass(frozen=True)
-class Place:
-    """A value of an exported program, and its place among the arguments or in the result of a leaf."""
-
-    value: str
-    path: tuple[int | str, ...]
-
-    @classmethod
-    def from_json(cls, value: Json) -> Place:
-        return cls(value["value"], tuple(value["path"]))
-
-
-@dataclass(frozen=True)
-class Node:
-    """A node with the fields of a torch.fx node; its arguments hold a NodeRef for each other node."""
-
-    name: str
-    op: str
-    target: str
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    users: tuple[str, ...]
-    scope: Scope
-    meta: Meta | None
-    source: Source | None
-    method: str | None = None
-    arguments: str | None = None  # "in order of use" if the file does not tell the order of the parameters
-    program_nodes: tuple[str, ...] = ()
-    program_inputs: tuple[Place, ...] = ()
-    program_results: tuple[Place, ...] = ()
-    model_function: bool = False  # for a call_function: the target is a function of the model's own
-    recorded: bool = False  # for such a call in a traced archive: the arguments are in the order of their first use
-
-    @classmethod
-    def from_json(cls, value: Json) -> Node:
-        return cls(
-            value["name"],
-            value["op"],
-            value["target"],
-            tuple(decode(item) for item in value["args"]),
-            {key: decode(item) for key, item in value["kwargs"].items()},
-            tuple(value["users"]),
-            Scope.from_json(value["scope"]),
-            _optional(Meta.from_json, value["meta"]),
-            _optional(Source.from_json, value["source"]),
-            value.get("method"),
-            value.get("arguments"),
-            tuple(value.get("program_nodes", ())),
-            tuple(Place.from_json(item) for item in value.get("program_inputs", ())),
-            tuple(Place.from_json(item) for item in value.get("program_results", ())),
-            value.get("model_function", False),
-            value.get("recorded", False),
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.op, self.target))
-
-    def __repr__(self) -> str:
-        return printable(f"<Node {self.name} = {self.op}[{self.target}]>")
-
-    @property
-    def shape(self) -> tuple[Size, ...] | None:
-        return self.meta.shape if self.meta else None
-
-    @property
-    def dtype(self) -> str | None:
-        return self.meta.dtype if self.meta else None
-
-    @property
-    def cost(self) -> Cost | None:
-        return self.meta.cost if self.meta else None
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Return the names of the nodes among the arguments, each once, in their order."""
-        return tuple(dict.fromkeys(name for _, name in self.input_places()))
-
-    def input_places(self) -> list[tuple[str, str]]:
-        """Return each use of another node: its place among the arguments ("0", "1.2", "mask") and the node's name."""
-        places = (values_in(list(self.args)), values_in(self.kwargs))
-        return [(place, value.name) for part in places for place, value in part if isinstance(value, NodeRef)]
-
-
-@dataclass(frozen=True)
-class Failure:
-    """The reason why a module could not be traced."""
-
-    kind: str
-    message: str
-    module: str
-    op: str | None
-    source: Source | None
-
-    def __str__(self) -> str:
-        return printable(self.message) + (f" ({self.source})" if self.source else "")
-
-    @classmethod
-    def from_json(cls, value: Json) -> Failure:
-        source = _optional(Source.from_json, value["source"])
-        return cls(value["kind"], value["message"], value["module"], value["op"], source)
-
-
-@dataclass(frozen=True)
-class TensorInfo:
-    """The known properties of a tensor that a module returns."""
-
-    shape: tuple[Size, ...] | None
-    dtype: str | None
-
-
-@dataclass(frozen=True)
-class Module:
-    """A module of the model: traced, a leaf, failed, or unvisited.
-
-    `alias` is "assumed" if the file does not tell whether the module is `alias_of` under another name or a separate module with
-    the same tensors.
-    """
-
-    path: str
-    type: str | None
-    status: str
-    alias_of: str | None
-    rule: str | None
-    calls: int
-    failure: Failure | None
-    attributes: dict[str, Any] = field(default_factory=dict)
-    outputs: tuple[TensorInfo, ...] | None = None
-    alias: str | None = None
-
-    def __hash__(self) -> int:
-        return hash((self.path, self.type, self.status))
-
-    def __repr__(self) -> str:
-        return printable(f"<Module {self.path or '(root)'}: {self.type}, {self.status}>")
-
-    @classmethod
-    def from_json(cls, value: Json) -> Module:
-        outputs = value.get("outputs")
-        if outputs is not None:
-            outputs = tuple(TensorInfo(_shape(item["shape"]), item["dtype"]) for item in outputs)
-        return cls(
-            value["path"],
-            value["type"],
-            value["status"],
-            value["alias_of"],
-            value["rule"],
-            value["calls"],
-            _optional(Failure.from_json, value["failure"]),
-            {key: decode(item) for key, item in value.get("attributes", {}).items()},
-            outputs,
-            value.get("alias"),
-        )
-
-
-@dataclass(frozen=True)
-class StoredPart:
-    """A tensor inside of packed parameters or of a tensor of a subclass."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-
-
-def _stored(value: Json) -> tuple[StoredPart, ...]:
-    return tuple(StoredPart(part["name"], tuple(part["shape"]), part["dtype"]) for part in value.get("stored", ()))
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter, buffer or custom object; `alias_of` is the first name of a tied tensor.
-
-    `stored` has the tensors that the file stores for packed parameters and for tensors of subclasses (torchao); it is empty for
-    plain tensors.
-    """
-
-    name: str
-    kind: str
-    shape: tuple[int, ...] | None
-    dtype: str | None
-    alias_of: str | None
-    type: str | None = None
-    device: str | None = None
-    stored: tuple[StoredPart, ...] = ()
-
-    @classmethod
-    def from_json(cls, value: Json) -> Parameter:
-        shape = value["shape"]
-        return cls(
-            value["name"],
-            value["kind"],
-            None if shape is None else tuple(shape),
-            value["dtype"],
-            value["alias_of"],
-            value.get("type"),
-            value.get("device"),
-            _stored(value),
-        )
-
-
-@dataclass(frozen=True)
 class Constant:
     """A tensor: its elements nested by shape, or their place in the file; if `type` is set, a script object, or a quantized or sparse tensor."""
 
@@ -446,7 +173,7 @@ class Constant:
     @classmethod
     def from_json(cls, value: Json) -> Constant:
         if "index" in value:
-            return cls(type=value["type"], record=value["record"], index=value["index"], stored=_stored(value))
+            return cls(type=value["type"], record=value["record"], index=value["index"], stored=tuple(map(StoredPart.from_json, value.get("stored", ()))))
         stride = value.get("stride")
         return cls(
             value["dtype"],
@@ -467,31 +194,6 @@ def _elements(data: Any) -> Any:
     if isinstance(data, dict) and "complex" in data:
         return decode_complex(data["complex"])
     return decode_float(data)
-
-
-@dataclass(frozen=True)
-class Guard:
-    """An assumption of the trace: a Python expression over the graph's inputs."""
-
-    expr: str
-    source: Source | None
-    reason: str = "assert"  # origin of the assumption: "input", "dim", "concrete", "default", "exported", "assert"
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """A plain value that forward assigns to an attribute, which has it after the run. The value may contain NodeRefs."""
-
-    target: str
-    value: Any
-    source: Source | None
-
-    def __hash__(self) -> int:
-        return hash((self.target, self.source))
-
-    @classmethod
-    def from_json(cls, value: Json) -> Assignment:
-        return cls(value["target"], decode(value["value"]), _optional(Source.from_json, value["source"]))
 
 
 @dataclass(frozen=True)
@@ -547,46 +249,6 @@ class Execution:
         return cls(tuple(value["module_forward_order"]), tuple(value["param_forward_order"]), tuple(usage), tuple(calls), values)
 
 
-@dataclass(frozen=True)
-class SignatureEntry:
-    """An input or output of an exported program, in the program's order."""
-
-    role: str
-    name: str
-    node: str | None
-    target: str | None = None
-    persistent: bool | None = None
-    path: tuple[Any, ...] | None = None
-    value: Any = None
-
-    def __hash__(self) -> int:
-        return hash((self.role, self.name, self.node, self.target))
-
-    @classmethod
-    def from_json(cls, value: Json) -> SignatureEntry:
-        path = value.get("path")
-        return cls(
-            value["role"],
-            value["name"],
-            value["node"],
-            value.get("target"),
-            value.get("persistent"),
-            None if path is None else tuple(decode(item) for item in path),
-            decode(value.get("value")),
-        )
-
-
-@dataclass(frozen=True)
-class GraphSignature:
-    inputs: tuple[SignatureEntry, ...]
-    outputs: tuple[SignatureEntry, ...]
-
-    @classmethod
-    def from_json(cls, value: Json) -> GraphSignature:
-        inputs, outputs = (tuple(map(SignatureEntry.from_json, value[key])) for key in ("inputs", "outputs"))
-        return cls(inputs, outputs)
-
-
 @dataclass(frozen=True, eq=False)
 class GraphData:
     """A graph: its nodes in execution order. `graph["name"]` and `graph[0]` are nodes."""
@@ -612,10 +274,10 @@ class GraphData:
             NamedItems(nodes, "name", "node"),
             {key: _at(f"/constants/{key}", Constant.from_json, item) for key, item in value["constants"].items()},
             {key: _at(f"/subgraphs/{key}", cls.from_json, item) for key, item in value["subgraphs"].items()},
-            tuple(Guard(item["expr"], _optional(Source.from_json, item["source"]), item.get("reason", "assert")) for item in value["guards"]),
-            _optional(Execution.from_json, value.get("execution")),
-            _optional(GraphSignature.from_json, value.get("graph_signature")),
-            _optional(Cost.from_json, value.get("cost")),
+            tuple(map(Guard.from_json, value["guards"])),
+            optional(Execution.from_json, value.get("execution")),
+            optional(GraphSignature.from_json, value.get("graph_signature")),
+            optional(Cost.from_json, value.get("cost")),
             tuple(_at(f"/assignments/{i}", Assignment.from_json, item) for i, item in enumerate(value.get("assignments", ()))),
         )
 
@@ -683,14 +345,6 @@ class GraphData:
 G = TypeVar("G", bound=GraphData)
 
 
-@dataclass(frozen=True)
-class Model:
-    file: str
-    kind: str
-    type: str | None
-    method: str
-
-
 @dataclass(frozen=True, eq=False)
 class CollectionData(Generic[G]):
     """The result of one trace: the graphs, the root's first, with the model's modules and parameters."""
@@ -727,13 +381,13 @@ class CollectionData(Generic[G]):
             return NamedItems(decoded, name_of, what)
 
         return cls(
-            Model(model["file"], model["kind"], model["type"], model["method"]),
+            Model.from_json(model),
             f"{producer['name']} {producer['version']}",
             value["options"],
             items("modules", Module.from_json, "path", "module"),
             items("parameters", Parameter.from_json, "name", "parameter"),
             items("graphs", cls._graph_class.from_json, "module", "graph of module"),
-            _optional(Cost.from_json, summary.get("cost")),
+            optional(Cost.from_json, summary.get("cost")),
             tuple(summary["unused_parameters"]),
             path,
             messages,
@@ -811,14 +465,6 @@ class CollectionData(Generic[G]):
     def _content(self) -> bytes:
         text = json.dumps(self._document, ensure_ascii=False) + "\n"
         return text.encode(errors="backslashreplace")  # half of a surrogate pair is written as it is in JSON
-
-
-def _shape(value: list[Size] | None) -> tuple[Size, ...] | None:
-    return None if value is None else tuple(value)
-
-
-def _optional(make: Callable[[Any], T], value: Any) -> T | None:
-    return None if value is None else make(value)
 
 
 class Malformed(InputError):

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._collection import Collection
-from ._data import Amount, Source
+from ._data import Amount
 from ._options import TraceOptions, Unpack
 from ._program import Message, run
+from ._records import Source
 from ._render import At, at_words
 from ._trace import ModelLike, check_keywords, input_argument, option_words
 

@@ -8,9 +8,10 @@ from html import escape
 from typing import Any
 from xml.etree import ElementTree
 
-from ._data import Amount, CollectionData, GraphData, Node
+from ._data import Amount, CollectionData, GraphData
 from ._errors import Error
 from ._printable import printable
+from ._records import Node
 from ._render import render, summary
 from ._tables import sizes_of
 from ._values import NodeRef, values_in

@@ -22,10 +22,11 @@ from torch.utils import _pytree as pytree
 from . import _builder
 from ._builder import Builder, ModelBuilder
 from ._control_flow import Body
-from ._data import Constant, GraphData, Node
+from ._data import Constant, GraphData
 from ._errors import RebuildError, not_loaded
 from ._functions import ModelFunctions, check_callable, operator_name
 from ._leaf import RESULTS_KEY, Leaf, ProgramNodes, RootLeaf, State
+from ._records import Node
 from ._tree import add_state, resolve_attribute, tensor_of_constant
 from ._values import NodeRef
 

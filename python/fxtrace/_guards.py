@@ -21,9 +21,10 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
-from ._data import GraphData, Guard, Node
+from ._data import GraphData
 from ._errors import GuardError, RebuildError, StructureError
 from ._functions import is_tensor_attribute, is_tensor_method, resolve_function
+from ._records import Guard, Node
 from ._signature import ModelSignature, missing
 
 _LONGEST = 20_000  # the most characters that a guard may have to be checked

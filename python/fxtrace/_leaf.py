@@ -21,8 +21,8 @@ from torch.utils import _pytree as pytree
 from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
-from ._data import Node
 from ._errors import RebuildError
+from ._records import Node
 from ._signature import set_code
 from ._tree import leave_out_of_state_dict, place_attribute
 from ._values import NodeRef, map_values

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ._data import Execution, GraphData, Scope
+from ._data import Execution, GraphData
 from ._paths import parent_of
+from ._records import Scope
 
 Stack = dict[str, tuple[str, str]]
 

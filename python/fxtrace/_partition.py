@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ._collection import Collection
-from ._data import Source
 from ._errors import InputError
 from ._options import PartitionOptions, Unpack
 from ._plan import Backend, Piece, PlanData
 from ._program import BROKEN, STRICT_FAILED, Message, run
+from ._records import Source
 from ._render import At, at_words
 from ._trace import ModelLike, Path, Texts, check_keywords, input_argument, option_words
 

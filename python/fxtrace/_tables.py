@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._data import CollectionData, GraphData, Node, Parameter
+from ._data import CollectionData, GraphData
 from ._errors import UsageError
 from ._paths import parent_of
+from ._records import Node, Parameter
 from ._render import summary
 
 if TYPE_CHECKING:

@@ -140,6 +140,46 @@ def recorded(sample: op_samples.Sample) -> list[Call]:
     return calls
 
 
+# What arguments without a default are given, by name or else by type; None: no call is drawn.
+_NUMBERS = {"bins": 4, "compute_mode": None}
+_BY_TYPE = {"int": 1, "float": 0.5, "number": 2, "Scalar": 2, "bool": False, "int[]": [2, 3], "Optional[int]": None}
+_DTYPES = {"floating": (torch.float32, torch.float64), "inexact": (torch.float32, torch.complex64), "index": (torch.int64,),
+           "real": (torch.float32, torch.int64), "number": (torch.float32, torch.int64, torch.complex64)}  # fmt: skip
+
+
+def drawn(name: str, signature: str, rng: random.Random) -> Call | None:
+    """A call that a signature describes (lib/opinfo/rules/signature.h); None where other arguments are more than numbers."""
+    space, base, overload = re.match(r"(\w+)::(\w+)\.?(\w*)", name).groups()
+    found = _overload(str(torch._C._get_schema(f"{space}::{base}", overload))) if space == "aten" else None
+    if found is None:
+        return None
+    full, function, names = found
+    words = [word for word in rng.choice(signature.split(" | ")).split(" -> ")[0].split() if word not in "*+|->"]
+    letters = {letter: rng.randint(1, 4) for letter in "abcdefghijklmnopqrstuvwxyz"}
+    batch = [rng.randint(1, 3) for _ in range(rng.choice((0, 1, 1, 2)))]
+    common = rng.choice((torch.float32, torch.float32, torch.float64, torch.int64))
+    values: list[Any] = []
+    for place, argument in enumerate(torch._C._get_schema(f"{space}::{base}", overload).arguments):
+        kind = argument.type.annotation_str.removeprefix("Optional[").removesuffix("]")
+        if place < len(words) and kind == "Tensor":
+            dims, _, word = words[place].partition(":")
+            sizes = [letters[letter] for letter in dims.removeprefix("...")]
+            if dims.startswith("..."):
+                kept = batch[rng.randint(0, len(batch)) :] if place and not sizes else batch
+                sizes = [size if rng.random() < 0.8 else 1 for size in kept] + sizes if place else kept + sizes
+            allowed = _DTYPES.get(word, (common,))
+            values.append(_filled(sizes, common if common in allowed or rng.random() < 0.1 else allowed[0]))
+        elif argument.has_default_value():
+            values.append(argument.default_value)
+        elif argument.type.kind() == "OptionalType":
+            values.append(None)
+        elif kind in _BY_TYPE:
+            values.append(_NUMBERS.get(argument.name, _BY_TYPE[kind]))
+        else:
+            return None
+    return Call(full, function, tuple(values), names) if any(map(_has_tensor, values)) else None
+
+
 def _has_tensor(value: Any) -> bool:
     return isinstance(value, torch.Tensor) or isinstance(value, (list, tuple)) and any(map(_has_tensor, value))
 

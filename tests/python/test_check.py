@@ -414,6 +414,8 @@ def test_hostile_collections(program, case, tmp_path):
 def test_formats(program, tmp_path):
     rules = tmp_path / "rules.json"
     document = {
+        "format": "fxtrace.check_rules",
+        "version": 1,
         "rules": [
             {"no_failed": True},
             {"deny": ["aten.mul.*"], "severity": "warning", "message": "No products."},

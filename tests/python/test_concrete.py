@@ -421,7 +421,7 @@ def test_errors_list_the_inputs(program, archive, option, message):
     "options, message",
     [
         (["--concrete", "flag"], "--concrete: expected NAME=VALUE, got 'flag'"),
-        (["--concrete", "flag=tru"], "--concrete flag:1:4: invalid JSON"),
+        (["--concrete", "flag=tru"], "--concrete flag:1:1: invalid JSON"),
         (["--concrete", "flag=@missing.json"], "missing.json"),
         (["--input-names", "x,y"], "no input named 'y'"),
         (["--input-names", "x"], "input 'flag' is not among --input-names and has no default"),

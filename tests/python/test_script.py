@@ -111,21 +111,20 @@ def test_code_that_torch_prints(dump, tmp_path):
 
 
 def test_order_of_overloads():
-    """What stands in overload_order.inc, and for all others the order of the names."""
-    operators = ROOT / "lib" / "operators" / "registered.inc"
-    orders = ROOT / "lib" / "torchscript" / "operators" / "overload_order.inc"
+    """What stands in overload_order.txt, and for all others the order of the names."""
+    operators, orders = (ROOT / "schemas" / "operators" / name for name in ("registered.txt", "overload_order.txt"))
     rows: dict[str, list[str]] = {}
     for line in operators.read_text().splitlines()[1:]:
-        base, _, overload = re.match(r'\{"([^"]*)"', line)[1].partition(".")
+        base, _, overload = line.partition("(")[0].partition(".")
         rows.setdefault(base, []).append(overload or "-")
     for line in orders.read_text().splitlines()[1:]:
-        base, order = re.match(r'\{"([^"]*)"sv, "([^"]*)"sv\},', line).groups()
-        rows[base] = order.split(" ")
+        base, *order = line.split(" ")
+        rows[base] = order
     wrong = []
     for base, order in rows.items():
         theirs = [schema.overload_name or "-" for schema in torch._C._jit_get_schemas_for_operator(base)]
         if len(order) > 1 and [name for name in theirs if name in order] != order:
-            wrong.append(f'{{"{base}"sv, "{" ".join(theirs)}"sv}},')
+            wrong.append(" ".join([base, *theirs]))
     assert wrong == []
 
 

@@ -8,7 +8,7 @@ import pytest
 import script_calls
 import torch
 
-FOLDER = pathlib.Path(__file__).parents[2] / "lib" / "operators"
+ROOT = pathlib.Path(__file__).parents[2]
 # Where LibTorch asserts, reads another argument than it was given, or does what C++ leaves open.
 NOT_FOLLOWED = re.compile(
     r"aten::(\w+(\.Scalar(_Scalar)?)?"  # bools and complex numbers among Scalars, and integers beyond 64 bits
@@ -23,7 +23,7 @@ def operators_with(*wanted: str) -> set[str]:
     """Those whose rows have one of the traits, or a value rule (".value")."""
     row = re.compile(r'^    \{((?:"[^"]*"\s*)+),\s*\{((?:[^{}]|\{[^{}]*\})*)\}\}', re.MULTILINE)
     found = set()
-    for family in (FOLDER.parent / "opinfo").rglob("*.cpp"):
+    for family in (ROOT / "lib" / "opinfo").rglob("*.cpp"):
         for names, facts in row.findall(family.read_text()):
             if set(wanted) & set(re.findall(r"\.?\w+", facts)):
                 found.update(re.findall(r"[^\s\"]+", names))
@@ -33,8 +33,8 @@ def operators_with(*wanted: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, str]:
-    text = (FOLDER / "registered.inc").read_text()
-    return {name: schema.replace('\\"', '"') for name, schema in re.findall(r'\{"([^"]+)"sv, "(.*?)"sv,', text)}
+    text = (ROOT / "schemas/operators/registered.txt").read_text()
+    return dict(re.findall(r"^([^#(]+)(\(.*?)(?: # .*)?$", text, re.MULTILINE))
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ calls with other sizes, ranks, dtypes and numbers, many of which torch refuses."
 import pathlib
 import random
 import re
+import subprocess
 from collections import Counter
 
 import op_samples
@@ -23,15 +24,18 @@ UNTOLD = {
 # Kernels that believe their arguments: with others they read what is not theirs.
 UNCHECKED = {"_batch_norm_with_update", "linalg_ldl_solve", "linalg_lu_solve", "lu_solve", "lu_unpack", "native_batch_norm",
              "ormqr", "segment_reduce"}  # fmt: skip
+# Of integers of 8 bits, and of rows of a multiple of 16 bytes: no call of those that are drawn.
+NOT_DRAWN = {"_int_mm", "_grouped_mm"}
 # Errors about values, which a shape does not tell.
 OF_VALUES = re.compile(
     "singular|positive.definite|out of range for|out of bounds|ill-conditioned|converge|robabilit|sum to|index .* is out|"
-    "Expected all|should be in|is out of range|ZeroDivision"
+    "Expected all|should be in|is out of range|ZeroDivision|out of range in self|tried to access index|DATA bounds|max index|"
+    "Number of elements of source|indexing result of shape|without overflow"
 )
 
 
 # Types that the CPU has no kernel for, which other devices may have.
-NO_KERNEL = re.compile("not implemented for|not supported for|[Uu]nsupported dtype|INTERNAL ASSERT")
+NO_KERNEL = re.compile("Could not run|not implemented for|not supported for|[Uu]nsupported dtype|INTERNAL ASSERT")
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +116,18 @@ def test_all_samples(tool, many_calls):
     check_samples(tool, many_calls)
 
 
+@pytest.mark.parametrize("seed", tiers.rotating(8))
+def test_calls_drawn_from_signatures(tool, seed):
+    """What a row says in its signature holds for calls that nobody wrote, and for the same ones made a little wrong."""
+    rng = random.Random(seed)
+    lines = subprocess.run([tool, "--signatures"], capture_output=True, text=True, check=True).stdout.splitlines()
+    rows = [line.split(" ", 1) for line in lines if base_name(line.removeprefix("aten::")) not in NOT_DRAWN]
+    calls = [call for name, signature in rows for _ in range(4) if (call := rule_calls.drawn(name, signature, rng)) is not None]
+    assert len({call.operator for call in calls}) > 200
+    check_samples(tool, calls)
+    check_perturbed(tool, calls, seed)
+
+
 def is_empty(call: rule_calls.Call) -> bool:
     return any(tensor.numel() == 0 for tensor in rule_calls.tensors_in(call.arguments))
 
@@ -127,10 +143,10 @@ def check_perturbed(tool: str, calls: list[rule_calls.Call], seed: int) -> None:
     assert not kinds["wrong"] and not kinds["too strict"], "\n".join(kinds["wrong"] + kinds["too strict"])
     untold = [line for line in kinds["untold"] if base_name(line) not in UNTOLD]
     assert len(untold) <= 0.01 * counts["right"], "\n".join(untold)
-    assert counts["missed"] <= 1 + MISSED * (counts["missed"] + counts["refused"]), "\n".join(kinds["missed"])
+    assert counts["missed"] <= 2 + MISSED * (counts["missed"] + counts["refused"]), "\n".join(kinds["missed"])
 
 
-MISSED = 0.1  # 5 % when this was written
+MISSED = 0.06  # 2 % of many calls when this was written
 
 
 # One after another they take a minute: a part of the operators is in the first tier.

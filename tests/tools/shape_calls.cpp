@@ -1,6 +1,8 @@
 // Prints what lib/opinfo knows about calls: shapes, values, answers without a node, multiply-accumulates.
 //   shape_calls 'glu(float32[n,8], 1)' ...   everything, for one who writes a rule
 //   shape_calls                              answers each line of stdin with its shapes (test_shape_rules.py)
+//   shape_calls --signatures                 lists the overloads whose row has a signature: "aten::mm mk * kn
+//   -> mn"
 // Calls are written as described in tests/fuzz/call_text.h; for anything else the answer is "error: " and the
 // reason.
 #include <exception>
@@ -8,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "opinfo/operator_row.h"
 #include "tests/fuzz/call_text.h"
 
 namespace {
@@ -21,11 +24,23 @@ std::string answer(const Question& question, std::string_view call) {
   }
 }
 
+void print_signatures() {
+  for (const fxtrace::Operator& op : fxtrace::registered_operators()) {
+    const std::string_view signature = fxtrace::facts_of(op.base_name()).signature;
+    if (!signature.empty() && fxtrace::functional_twin(op) == &op)
+      std::cout << op.name << ' ' << signature << '\n';
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   for (int i = 1; i < argc; ++i) {
+    if (argv[i] == std::string_view("--signatures")) {
+      print_signatures();
+      continue;
+    }
     std::cout << argv[i] << "\n  shape  " << answer(fxtrace::shapes_of, argv[i]) << "\n  value  "
               << answer(fxtrace::values_of, argv[i]) << "\n  answer " << answer(fxtrace::answer_of, argv[i])
               << "\n  macs   " << answer(fxtrace::macs_of, argv[i]) << '\n';

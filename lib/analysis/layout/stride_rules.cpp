@@ -10,9 +10,10 @@
 
 #include "analysis/effects.h"
 #include "analysis/identity_call.h"
+#include "analysis/known_arguments.h"
 #include "analysis/node_arguments.h"
 #include "graph/rewrite.h"
-#include "operators/names/name_rows.h"
+#include "opinfo/operator_row.h"
 #include "shapes/contiguous.h"
 #include "support/find_position.h"
 #include "support/saturated.h"
@@ -188,14 +189,200 @@ class Geometry {
   bool is_certain_;
 };
 
-// A call as its rule sees it.  All but find() throw Unknown where they have nothing to give.
-class Rules : public Geometry {
+// The rules for one call.  All functions but find() throw Unknown where they have nothing to give.
+class CallStrides final : public StrideRules, public Geometry {
  public:
-  Rules(const StridedCall& call, const Sizes& sizes, std::size_t item)
-      : Geometry(call.certainty), sizes(sizes), item(item), call_(call) {}
+  CallStrides(const StridedCall& call, const Sizes& sizes, std::size_t item)
+      : Geometry(call.certainty), sizes_(sizes), item_(item), call_(call) {}
 
-  const Sizes& sizes;      // those of the result
-  const std::size_t item;  // its place among several results
+  SizesAndStrides base() const { return tensor(find(0)); }
+  // Returns the memory format that the call asks for; empty for the one of the first argument.
+  std::string memory_format() const {
+    const Argument* given = find("memory_format");
+    if (given == nullptr) return {};
+    constexpr std::string_view kNames[] = {"contiguous_format", "", "channels_last", "channels_last_3d"};
+    if (const auto* number = given->get_if<std::int64_t>(); number != nullptr && *number >= 0 && *number < 4)
+      return std::string(kNames[*number]);
+    const auto* named = given->get_if<Argument::MemoryFormat>();
+    if (named == nullptr) throw Unknown();
+    return named->name == "preserve_format" ? "" : named->name;
+  }
+
+  // ---- Views ----
+  Strides same() const override { return base().strides; }
+
+  // Strides change places as sizes do.
+  Strides permuted() const override {
+    const AbstractValue strides{TensorInfo{.sizes = base().strides, .dtype = base_dtype()}};
+    const NodeId first = *find(0)->get_if<NodeId>();
+    const Results results = inferred_results(call_.info, call_.node, [&](NodeId id) {
+      return id == first ? strides : known_value(call_.graph.node(id).meta);
+    });
+    const TensorInfo* result = results.empty() ? nullptr : results[0].tensor();
+    if (result == nullptr) throw Unknown();
+    return result->sizes;
+  }
+
+  Strides expanded() const override {
+    const SizesAndStrides base = this->base();
+    if (sizes_.size() < base.sizes.size()) throw Unknown();
+    const std::size_t added = sizes_.size() - base.sizes.size();
+    Strides strides(added, 0);
+    for (std::size_t i = 0; i < base.sizes.size(); ++i) {
+      const bool is_spread = base.sizes[i] != sizes_[added + i] && is_one(base.sizes[i]);
+      strides.push_back(is_spread ? SymInt(0) : base.strides[i]);
+    }
+    return strides;
+  }
+
+  Strides complex_part() const override {
+    const Dtype dtype = base_dtype();
+    if (!dtype) throw Unknown();
+    return times(base().strides, is_complex(*dtype) ? 2 : 1);
+  }
+
+  Strides pairs() const override {
+    Strides strides = base().strides;
+    if (sizes_.size() > strides.size()) {
+      strides = times(std::move(strides), 2);
+      strides.emplace_back(1);
+    } else if (!strides.empty()) {
+      strides.pop_back();
+      for (SymInt& stride : strides) stride = floordiv(stride, 2);
+    }
+    return strides;
+  }
+
+  Strides sliced() const override {
+    auto [sizes, strides] = base();
+    const Argument* step = find("step");
+    SymInt& stride = strides[dim(1, sizes.size())];
+    if (step != nullptr) stride = stride * integer(*step);
+    return strides;
+  }
+
+  Strides selected() const override {
+    auto [sizes, strides] = base();
+    erase_at(strides, dim(1, sizes.size()));
+    return strides;
+  }
+
+  Strides unsqueezed() const override {
+    auto [sizes, strides] = base();
+    const std::size_t rank = sizes.size(), place = dim(1, rank + 1);
+    strides.insert(strides.begin() + static_cast<std::ptrdiff_t>(place),
+                   place < rank ? sizes[place] * strides[place] : SymInt(1));
+    return strides;
+  }
+
+  Strides squeezed() const override {
+    const SizesAndStrides base = this->base();
+    const bool has_dims = find(1) != nullptr;
+    const Order squeezed = has_dims ? dims(1, base.sizes.size()) : Order();
+    Strides strides;
+    for (std::size_t i = 0; i < base.sizes.size(); ++i) {
+      const bool may_go = !has_dims || std::ranges::find(squeezed, i) != squeezed.end();
+      if (!may_go || base.sizes[i].number() != 1) strides.push_back(base.strides[i]);
+    }
+    return strides;
+  }
+
+  Strides viewed() const override {
+    const SizesAndStrides base = this->base();
+    if (find("dtype") != nullptr && base.sizes != sizes_) {  // of another number of bytes
+      if (!is_contiguous(base)) throw Unknown();
+      return contiguous_strides(sizes_);
+    }
+    const auto strides = view(base, sizes_);
+    if (!strides) throw Unknown();
+    return *strides;
+  }
+
+  Strides reshaped() const override { return view(base(), sizes_).value_or(contiguous_strides(sizes_)); }
+
+  Strides diagonal() const override {
+    auto [sizes, strides] = base();
+    const std::size_t a = dim(2, sizes.size()), b = dim(3, sizes.size());
+    if (a == b) throw Unknown();
+    strides.push_back(strides[a] + strides[b]);
+    erase_at(strides, std::max(a, b));
+    erase_at(strides, std::min(a, b));
+    return strides;
+  }
+
+  Strides windows() const override {
+    auto [sizes, strides] = base();
+    const std::size_t along = dim(1, sizes.size());
+    strides.push_back(strides[along]);
+    strides[along] = strides[along] * integer(3);
+    return strides;
+  }
+
+  Strides as_given() const override {
+    const Argument* given = find("stride");
+    const auto* items = given == nullptr ? nullptr : items_of(*given);
+    if (items == nullptr) throw Unknown();
+    Strides strides;
+    for (const Argument& item : *items) strides.push_back(integer(item));
+    return strides;
+  }
+
+  // ---- Copies ----
+  Strides copied() const override {
+    const std::string format = memory_format();
+    return format.empty() ? copy() : in_format(format);
+  }
+  Strides contiguous() const override { return in_format(memory_format()); }
+  Strides converted() const override {
+    const std::string format = memory_format();
+    if (format.empty()) return dropped_out();
+    if (is_certain()) throw Unknown();
+    return in_format(format);
+  }
+  Strides dropped_out() const override {
+    return gives_input(call_.graph, call_.node, call_.info) ? base().strides : copy();
+  }
+
+  // ---- Kernels ----
+  Strides pointwise() const override { return Geometry::pointwise(tensors(), sizes_); }
+  Strides complex() const override {
+    if (is_certain()) throw Unknown();
+    return pointwise();
+  }
+  Strides attended() const override {
+    if (is_certain() || sizes_.size() != 4) throw Unknown();
+    return dense_in({3, 1, 2, 0}, sizes_);
+  }
+  Strides recurrent() const override {
+    const Argument* batch_first = find("batch_first");
+    const bool is_so = !is_certain() && item_ == 0 && batch_first != nullptr &&
+                       *batch_first == Argument(true) && base().sizes.size() == 3 && sizes_.size() == 3;
+    if (!is_so) throw Unknown();
+    return dense_in({2, 0, 1}, sizes_);
+  }
+  Strides images() const override {
+    if (is_certain()) throw Unknown();
+    const Argument* weight = find("weight");
+    const bool is_so = is_channels_last(base()) || (weight != nullptr && is_channels_last(tensor(weight)));
+    return in_format(is_so ? "channels_last" : "");
+  }
+  Strides joined() const override {
+    if (is_certain()) throw Unknown();
+    const std::vector<SizesAndStrides> given = tensors();
+    const bool are_so = !given.empty() && std::ranges::all_of(given, [&](const SizesAndStrides& tensor) {
+      return is_channels_last(tensor);
+    });
+    return in_format(are_so ? "channels_last" : "");
+  }
+
+ private:
+  static void erase_at(Strides& all, std::size_t i) {
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  static Strides times(Strides strides, std::int64_t number) {
+    for (SymInt& stride : strides) stride = stride * number;
+    return strides;
+  }
 
   // Returns the argument; null if it is left out or None.
   const Argument* find(std::size_t place) const {
@@ -213,7 +400,6 @@ class Rules : public Geometry {
     if (!found) throw Unknown();
     return *std::move(found);
   }
-  SizesAndStrides base() const { return tensor(find(0)); }
   Dtype base_dtype() const { return call_.graph.node(*find(0)->get_if<NodeId>()).meta->dtype; }
   // Returns all tensors among the arguments, as far as they are known.
   std::vector<SizesAndStrides> tensors() const {
@@ -244,6 +430,11 @@ class Rules : public Geometry {
     return *size->size();
   }
   std::size_t dim(std::size_t place, std::size_t rank) const { return dim(integer(place), rank); }
+  static std::size_t dim(const SymInt& given, std::size_t rank) {
+    const auto dim = find_position(static_cast<std::int64_t>(rank), given.number());
+    if (!dim) throw Unknown();
+    return *dim;
+  }
   // Returns the dimensions of an argument that is a list or a single one.
   Order dims(std::size_t place, std::size_t rank) const {
     const Argument* given = find(place);
@@ -253,323 +444,33 @@ class Rules : public Geometry {
     for (const Argument& each : *items) result.push_back(dim(integer(each), rank));
     return result;
   }
-  static std::size_t dim(const SymInt& given, std::size_t rank) {
-    const auto dim = find_position(static_cast<std::int64_t>(rank), given.number());
-    if (!dim) throw Unknown();
-    return *dim;
-  }
 
-  // Returns the memory format that the call asks for; empty for the one of the first argument.
-  std::string memory_format() const {
-    const Argument* given = find("memory_format");
-    if (given == nullptr) return {};
-    constexpr std::string_view kNames[] = {"contiguous_format", "", "channels_last", "channels_last_3d"};
-    if (const auto* number = given->get_if<std::int64_t>(); number != nullptr && *number >= 0 && *number < 4)
-      return std::string(kNames[*number]);
-    const auto* named = given->get_if<Argument::MemoryFormat>();
-    if (named == nullptr) throw Unknown();
-    return named->name == "preserve_format" ? "" : named->name;
-  }
   Sizes in_format(const std::string& format) const {
-    if (!format.starts_with("channels_last")) return contiguous_strides(sizes);
-    const auto strides = channels_last(sizes);
+    if (!format.starts_with("channels_last")) return contiguous_strides(sizes_);
+    const auto strides = channels_last(sizes_);
     if (!strides) throw Unknown();
     return *strides;
   }
   // Returns those of a copy of the first argument.
   Sizes copy() const {
     const SizesAndStrides given = base();
-    return is_dense(given) ? given.strides : pointwise({given}, sizes);
+    return is_dense(given) ? given.strides : Geometry::pointwise({given}, sizes_);
   }
-  bool gives_input() const { return fxtrace::gives_input(call_.graph, call_.node, call_.info); }
 
- private:
+  const Sizes& sizes_;      // those of the result
+  const std::size_t item_;  // its place among several results
   const StridedCall& call_;
 };
 
-using Rule = Sizes (*)(const Rules& rules);
-
-template <class T>
-void erase_at(std::vector<T>& all, std::size_t i) {
-  all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
-}
-
-// --- views ---
-
-Sizes same_strides(const Rules& rules) { return rules.base().strides; }
-
-Sizes transposed(const Rules& rules) {
-  auto [sizes, strides] = rules.base();
-  std::swap(strides[rules.dim(1, sizes.size())], strides[rules.dim(2, sizes.size())]);
-  return strides;
-}
-
-Sizes with_rows_as_columns(const Rules& rules) {
-  Sizes strides = rules.base().strides;
-  if (strides.size() >= 2) std::swap(strides.back(), strides[strides.size() - 2]);
-  return strides;
-}
-
-Sizes reversed(const Rules& rules) {
-  Sizes strides = rules.base().strides;
-  std::ranges::reverse(strides);
-  return strides;
-}
-
-Sizes permuted(const Rules& rules) {
-  const SizesAndStrides base = rules.base();
-  Sizes strides;
-  for (const std::size_t dim : rules.dims(1, base.sizes.size())) strides.push_back(base.strides[dim]);
-  return strides;
-}
-
-Sizes with_moved_dims(const Rules& rules) {
-  const SizesAndStrides base = rules.base();
-  const std::size_t rank = base.sizes.size();
-  const Order from = rules.dims(1, rank), to = rules.dims(2, rank);
-  std::vector<std::optional<SymInt>> placed(rank);
-  Sizes left = base.strides, strides;
-  if (from.size() != to.size()) throw Unknown();
-  for (std::size_t i = 0; i < from.size(); ++i) placed[to[i]] = base.strides[from[i]];
-  for (std::size_t dim = rank; dim-- > 0;) {
-    if (std::ranges::find(from, dim) != from.end()) erase_at(left, dim);
-  }
-  auto next = left.begin();
-  for (const auto& stride : placed) {
-    if (!stride && next == left.end()) throw Unknown();
-    strides.push_back(stride ? *stride : *next++);
-  }
-  return strides;
-}
-
-Sizes expanded(const Rules& rules) {
-  const SizesAndStrides base = rules.base();
-  if (rules.sizes.size() < base.sizes.size()) throw Unknown();
-  const std::size_t added = rules.sizes.size() - base.sizes.size();
-  Sizes strides(added, 0);
-  for (std::size_t i = 0; i < base.sizes.size(); ++i) {
-    const bool is_spread = base.sizes[i] != rules.sizes[added + i] && rules.is_one(base.sizes[i]);
-    strides.push_back(is_spread ? SymInt(0) : base.strides[i]);
-  }
-  return strides;
-}
-
-// Rule of real() and imag(): every other number, where there are two.
-Sizes complex_part(const Rules& rules) {
-  Sizes strides = rules.base().strides;
-  const Dtype dtype = rules.base_dtype();
-  if (!dtype) throw Unknown();
-  for (SymInt& stride : strides) stride = stride * (is_complex(*dtype) ? 2 : 1);
-  return strides;
-}
-
-// Rule of view_as_real() and view_as_complex(): the last dimension has the two numbers.
-Sizes pairs(const Rules& rules) {
-  Sizes strides = rules.base().strides;
-  const bool is_real = rules.sizes.size() > strides.size();
-  for (SymInt& stride : strides) stride = is_real ? stride * 2 : floordiv(stride, 2);
-  if (is_real) {
-    strides.emplace_back(1);
-  } else if (!strides.empty()) {
-    strides.pop_back();
-  }
-  return strides;
-}
-
-Sizes sliced(const Rules& rules) {
-  auto [sizes, strides] = rules.base();
-  const Argument* step = rules.find("step");
-  SymInt& stride = strides[rules.dim(1, sizes.size())];
-  if (step != nullptr) stride = stride * rules.integer(*step);
-  return strides;
-}
-
-Sizes selected(const Rules& rules) {
-  auto [sizes, strides] = rules.base();
-  erase_at(strides, rules.dim(1, sizes.size()));
-  return strides;
-}
-
-Sizes unsqueezed(const Rules& rules) {
-  auto [sizes, strides] = rules.base();
-  const std::size_t rank = sizes.size(), dim = rules.dim(1, rank + 1);
-  strides.insert(strides.begin() + static_cast<std::ptrdiff_t>(dim),
-                 dim < rank ? sizes[dim] * strides[dim] : SymInt(1));
-  return strides;
-}
-
-Sizes squeezed(const Rules& rules) {
-  const SizesAndStrides base = rules.base();
-  const bool has_dims = rules.find(1) != nullptr;
-  const Order dims = has_dims ? rules.dims(1, base.sizes.size()) : Order();
-  Sizes strides;
-  for (std::size_t i = 0; i < base.sizes.size(); ++i) {
-    const bool may_go = !has_dims || std::ranges::find(dims, i) != dims.end();
-    if (!may_go || base.sizes[i].number() != 1) strides.push_back(base.strides[i]);
-  }
-  return strides;
-}
-
-Sizes viewed(const Rules& rules) {
-  const SizesAndStrides base = rules.base();
-  if (rules.find("dtype") != nullptr && base.sizes != rules.sizes) {  // of another number of bytes
-    if (!rules.is_contiguous(base)) throw Unknown();
-    return contiguous_strides(rules.sizes);
-  }
-  const auto strides = rules.view(base, rules.sizes);
-  if (!strides) throw Unknown();
-  return *strides;
-}
-
-Sizes reshaped(const Rules& rules) {
-  return rules.view(rules.base(), rules.sizes).value_or(contiguous_strides(rules.sizes));
-}
-
-Sizes diagonal(const Rules& rules) {
-  auto [sizes, strides] = rules.base();
-  const std::size_t a = rules.dim(2, sizes.size()), b = rules.dim(3, sizes.size());
-  if (a == b) throw Unknown();
-  strides.push_back(strides[a] + strides[b]);
-  erase_at(strides, std::max(a, b));
-  erase_at(strides, std::min(a, b));
-  return strides;
-}
-
-Sizes unfolded(const Rules& rules) {
-  auto [sizes, strides] = rules.base();
-  const std::size_t dim = rules.dim(1, sizes.size());
-  strides.push_back(strides[dim]);
-  strides[dim] = strides[dim] * rules.integer(3);
-  return strides;
-}
-
-Sizes as_given(const Rules& rules) {
-  const Argument* given = rules.find("stride");
-  const auto* items = given == nullptr ? nullptr : items_of(*given);
-  if (items == nullptr) throw Unknown();
-  Sizes strides;
-  for (const Argument& item : *items) strides.push_back(rules.integer(item));
-  return strides;
-}
-
-// --- copies ---
-
-// Rule of a copy in the memory format that the call names, else in that of the first argument.
-Sizes copied(const Rules& rules) {
-  const std::string format = rules.memory_format();
-  return format.empty() ? rules.copy() : rules.in_format(format);
-}
-
-// Rule of tensors that are contiguous, or have the format that the call names.
-Sizes in_format(const Rules& rules) { return rules.in_format(rules.memory_format()); }
-
-// Rule of to(), which gives the tensor itself if nothing changes.
-Sizes converted(const Rules& rules) {
-  const std::string format = rules.memory_format();
-  if (format.empty()) return rules.gives_input() ? rules.base().strides : rules.copy();
-  if (rules.is_certain()) throw Unknown();
-  return rules.in_format(format);
-}
-
-// Rule of dropout, which gives the tensor itself outside of training.
-Sizes dropped_out(const Rules& rules) { return rules.gives_input() ? rules.base().strides : rules.copy(); }
-
-Sizes pointwise(const Rules& rules) { return rules.pointwise(rules.tensors(), rules.sizes); }
-
-// --- kernels ---
-
-// Rule of attention: heads are side by side in memory, [batch, heads, length, features] as [batch, length,
-// heads, features].
-Sizes attended(const Rules& rules) {
-  if (rules.sizes.size() != 4) throw Unknown();
-  return dense_in({3, 1, 2, 0}, rules.sizes);
-}
-
-// Rule of recurrent layers: with batch_first, the last argument, the sequence is still outermost in memory.
-Sizes recurrent_output(const Rules& rules) {
-  const Argument* batch_first = rules.find("batch_first");
-  const bool is_so = rules.item == 0 && batch_first != nullptr && *batch_first == Argument(true) &&
-                     rules.base().sizes.size() == 3 && rules.sizes.size() == 3;
-  if (!is_so) throw Unknown();
-  return dense_in({2, 0, 1}, rules.sizes);
-}
-
-// Rule of kernels for images: the result has the memory format that the input, or the weight, suggests.
-Sizes as_images(const Rules& rules) {
-  const Argument* weight = rules.find("weight");
-  const bool is_so = rules.is_channels_last(rules.base()) ||
-                     (weight != nullptr && rules.is_channels_last(rules.tensor(weight)));
-  return rules.in_format(is_so ? "channels_last" : "");
-}
-
-// Rule of cat(), which keeps the format that all tensors suggest.
-Sizes joined(const Rules& rules) {
-  const std::vector<SizesAndStrides> tensors = rules.tensors();
-  const bool are_so = !tensors.empty() && std::ranges::all_of(tensors, [&](const SizesAndStrides& tensor) {
-    return rules.is_channels_last(tensor);
-  });
-  return rules.in_format(are_so ? "channels_last" : "");
-}
-
-struct StridesRow {
-  std::string_view space, names;
-  Rule rule = nullptr;
-  bool is_certain = true;  // false: another version of torch, or another device, may do it in another way
-};
-
-// Rules, by the name of the operator without its overload.
-constexpr StridesRow kStridesRows[] = {
-    {"aten", "alias detach _conj lift_fresh chunk split split_with_sizes tensor_split", same_strides},
-    {"aten", "transpose swapaxes swapdims", transposed},
-    {"aten", "t mT adjoint", with_rows_as_columns},
-    {"aten", "numpy_T", reversed},
-    {"aten", "permute", permuted},
-    {"aten", "movedim moveaxis", with_moved_dims},
-    {"aten", "expand expand_as broadcast_to", expanded},
-    {"aten", "real imag", complex_part},
-    {"aten", "view_as_real view_as_complex", pairs},
-    {"aten", "slice narrow", sliced},
-    {"aten", "select unbind", selected},
-    {"aten", "unsqueeze", unsqueezed},
-    {"aten", "squeeze", squeezed},
-    {"aten", "view view_as unflatten _unsafe_view", viewed},
-    {"aten", "reshape reshape_as flatten", reshaped},
-    {"aten", "diagonal", diagonal},
-    {"aten", "unfold", unfolded},
-    {"aten", "as_strided", as_given},
-    {"prims", "copy_strided", as_given},
-    {"aten",
-     "clone lift_fresh_copy _to_copy empty_like full_like ones_like zeros_like rand_like randn_like randint_like",
-     copied},
-    {"prims", "clone convert_element_type full_like", copied},
-    {"quantized_decomposed",
-     "quantize_per_tensor dequantize_per_tensor quantize_per_channel dequantize_per_channel", copied},
-    {"aten", "contiguous ravel", in_format},
-    {"aten", "to", converted},
-    {"aten", "dropout feature_dropout alpha_dropout", dropped_out},
-    {"aten", "complex", pointwise, false},
-    {"aten", "scaled_dot_product_attention", attended, false},
-    {"aten", "lstm gru rnn_tanh rnn_relu", recurrent_output, false},
-    {"aten",
-     "conv2d conv3d convolution conv_transpose2d conv_transpose3d batch_norm max_pool2d max_pool3d "
-     "max_pool2d_with_indices avg_pool2d avg_pool3d adaptive_avg_pool2d adaptive_max_pool2d upsample_nearest2d "
-     "upsample_bilinear2d upsample_bicubic2d pixel_shuffle group_norm",
-     as_images, false},
-    {"aten", "cat", joined, false},
-    {"prims", "cat", joined, false},
-};
-
-Rule find_rule(const StridedCall& call) {
-  static const NameTable<StridesRow> rows(kStridesRows);
+StrideRule find_rule(const StridedCall& call) {
   const OperatorEntry& info = call.info;
   const bool is_certain = call.certainty == Certainty::kCertain;
-  if (const StridesRow* row = rows.find(info.target.substr(0, info.target.rfind('.'))))
-    return is_certain && !row->is_certain ? nullptr : row->rule;
+  if (const StrideRule rule = facts_of(info.name).strides) return rule;
   if (is_certain && (info.schema.results.size() != 1 || info.schema.results.front().is_list()))
     return nullptr;
-  if ((info.traits & traits::kMakesContiguous) != 0) return in_format;
+  if ((info.traits & traits::kMakesContiguous) != 0) return &StrideRules::contiguous;
   const bool is_pointwise = (info.traits & traits::kPointwise) != 0;
-  return is_pointwise && (info.aliases.empty() || !is_certain) ? pointwise : nullptr;
+  return is_pointwise && (info.aliases.empty() || !is_certain) ? &StrideRules::pointwise : nullptr;
 }
 
 template <class F>
@@ -585,23 +486,22 @@ auto if_known(F&& f) -> std::optional<decltype(f())> {
 }  // namespace
 
 std::optional<Sizes> strides_of_result(const StridedCall& call, const Sizes& sizes, std::size_t item) {
-  const Rule rule = find_rule(call);
+  const StrideRule rule = find_rule(call);
   if (rule == nullptr) return std::nullopt;
-  auto strides = if_known([&] { return rule(Rules(call, sizes, item)); });
+  auto strides = if_known([&] { return (CallStrides(call, sizes, item).*rule)(); });
   return strides && strides->size() == sizes.size() ? strides : std::nullopt;
 }
 
 ReshapeResult result_of_reshape(const StridedCall& call, const Sizes& sizes) {
   using enum ReshapeResult;
-  const std::string_view name = call.info.name;
-  const Rules rules(call, sizes, 0);
+  const CallStrides strides(call, sizes, 0);
+  const StrideRule rule = facts_of(call.info.name).strides;
+  const bool may_be_same =
+      (call.info.traits & traits::kMayBeArgument) != 0;  // ravel() is contiguous().view(-1)
   const auto result = if_known([&] {
-    if (name == "aten::contiguous" && !rules.memory_format().starts_with("channels_last"))
-      return rules.is_contiguous(rules.base()) ? kSame : kCopy;
-    if (name == "aten::ravel")  // contiguous().view(-1)
-      return rules.is_contiguous(rules.base()) ? kView : kCopy;
-    if (name == "aten::reshape" || name == "aten::reshape_as" || name == "aten::flatten")
-      return rules.view(rules.base(), sizes) ? kView : kCopy;
+    if (rule == &StrideRules::contiguous && !strides.memory_format().starts_with("channels_last"))
+      return !strides.is_contiguous(strides.base()) ? kCopy : may_be_same ? kSame : kView;
+    if (rule == &StrideRules::reshaped) return strides.view(strides.base(), sizes) ? kView : kCopy;
     return kUnknown;
   });
   return result.value_or(kUnknown);

@@ -1,4 +1,5 @@
-// The strides of results, as torch lays them out on a CPU: a table of rules by operator.
+// The strides of results, as torch lays them out on a CPU, by the rule in the operator's row
+// (opinfo/result_strides.h).
 //
 // Views follow from the sizes and strides of the first argument, copies keep its order if its elements fill
 // one block of memory, pointwise operators follow TensorIterator, and kernels for images have the memory

@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "analysis/identity_call.h"
+#include "analysis/known_arguments.h"
 #include "analysis/node_arguments.h"
 #include "compare/pairing/compared_graph.h"
-#include "costs/known_arguments.h"
 #include "graph/analysis/fold_numbers.h"
 #include "graph/analysis/input_sizes.h"
 #include "graph/analysis/text_form.h"
@@ -423,7 +423,7 @@ class CommonForm {
     const OperatorEntry* info = is_call ? semantics_.find_operator(list.target) : nullptr;
     if (info == nullptr) return std::nullopt;
     const Results results =
-        inferred_results(*info, list, [&](NodeId id) -> const Meta& { return *graph_.graph.node(id).meta; });
+        inferred_results(*info, list, [&](NodeId id) { return known_value(*graph_.graph.node(id).meta); });
     if (results.size() == 1 && results[0].sequence() != nullptr)
       entry->second = static_cast<std::int64_t>(results[0].sequence()->size());
     return entry->second;

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <ranges>
 
+#include "analysis/known_arguments.h"
 #include "analysis/node_arguments.h"
 #include "analysis/program_operations.h"
 #include "convert/lower/quantized_calls.h"
 #include "convert/lower/rewrites.h"
 #include "convert/lower/tree_text.h"
-#include "costs/known_arguments.h"
 #include "graph/analysis/described_inputs.h"
 #include "graph/node_spec.h"
 #include "operators/higher_order.h"
@@ -277,7 +277,7 @@ Meta Body::inferred_meta(const std::string& target, const std::vector<Argument>&
   call.args = args;
   call.kwargs = kwargs;
   const Results results = inferred_results(entry_of(*find_operator(parse_target(target))), call,
-                                           [&](NodeId id) -> const Meta& { return view().meta(id); });
+                                           [&](NodeId id) { return known_value(view().meta(id)); });
   if (const TensorInfo* tensor = results.empty() ? nullptr : results[0].tensor()) {
     meta.shape.emplace(tensor->sizes.begin(), tensor->sizes.end());
     meta.dtype = tensor->dtype;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "costs/known_arguments.h"
+#include "analysis/known_arguments.h"
 #include "operators/operators.h"
 #include "opinfo/infer.h"
 #include "opinfo/operator_entry.h"

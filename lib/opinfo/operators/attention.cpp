@@ -187,7 +187,11 @@ constexpr OperatorRow kAttentionRows[] = {
     {"_triton_multi_head_attention", {.macs = multi_head}},
     {"_triton_scaled_dot_attention", {.macs = triton_attention}},
     {"scaled_dot_product_attention",
-     {.traits = kRankByRanks, .shape = attention, .macs = attention, .batch = {.rule = &BatchRules::equal}}},
+     {.traits = kRankByRanks,
+      .shape = attention,
+      .strides = &StrideRules::attended,
+      .macs = attention,
+      .batch = {.rule = &BatchRules::equal}}},
 };
 
 }  // namespace

@@ -32,13 +32,17 @@ Results convolve(const RuleArguments& args, bool transposed) {
   require_equal(args.dimensions, input.sizes[batch], channels, "channels", {first_argument(args), "weight"});
 
   const bool mode = args.is_given("padding") && args.value("padding").get_if<std::string>() != nullptr;
+  // Behind other operators, some kernels convert the bias, and a batch is added.
   const std::string_view name = without_namespace(args.name());
+  const bool is_raw = name == "_convolution" || name == "_convolution_mode" || name == "convolution";
+  if (is_raw) require_rank(input, {rank + 2}, first_argument(args));
   if (args.is_tensor("bias")) {
     const TensorInfo& bias = args.tensor("bias");
     require_rank(bias, {1}, "bias");
     require_equal(args.dimensions, bias.sizes[0], transposed ? weight.sizes[1] * groups : weight.sizes[0],
                   "size of bias and output channels of weight");
-    // Behind the other operators, some kernels convert the bias.
+    if (is_raw && !transposed && input.dtype && is_floating(*input.dtype))
+      require_dtype(bias.dtype, is_floating, "bias", "a floating dtype");
     if (!mode && (name == "conv1d" || name == "conv2d" || name == "conv3d"))
       require_same_dtype(input.dtype, bias.dtype, {first_argument(args), "bias"});
   }
@@ -59,8 +63,8 @@ Results convolve(const RuleArguments& args, bool transposed) {
     require(args.dimensions, Relation::kGreater, stride[i], 0, "stride");
     require(args.dimensions, Relation::kGreaterEqual, padding[i], 0, "padding");
     if (same) require(args.dimensions, Relation::kEqual, stride[i], 1, "stride with padding 'same'");
+    require(args.dimensions, Relation::kGreaterEqual, extra[i], 0, "output_padding");
     if (transposed) {
-      require(args.dimensions, Relation::kGreaterEqual, extra[i], 0, "output_padding");
       sizes.push_back((size - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel - 1) + extra[i] + 1);
     } else {
       if (!same) {
@@ -272,6 +276,7 @@ constexpr OperatorRow kConvolutionRows[] = {
     {"conv1d conv2d conv3d",
      {.traits = kKeepsRank,
       .shape = convolution,
+      .strides = &StrideRules::images,
       .check = check_convolution,
       .macs = conv,
       .batch = {.rule = &BatchRules::convolution},
@@ -280,6 +285,7 @@ constexpr OperatorRow kConvolutionRows[] = {
     {"conv_transpose1d conv_transpose2d conv_transpose3d",
      {.traits = kKeepsRank,
       .shape = transposed_convolution,
+      .strides = &StrideRules::images,
       .check = check_transposed_convolution,
       .macs = conv_transpose,
       .batch = {.rule = &BatchRules::transposed_convolution}}},
@@ -287,6 +293,7 @@ constexpr OperatorRow kConvolutionRows[] = {
      {.traits = kRankByRanks,
       .compared_as = "conv",
       .shape = convolution,
+      .strides = &StrideRules::images,
       .check = check_convolution,
       .macs = either,
       .batch = {.rule = &BatchRules::convolution},

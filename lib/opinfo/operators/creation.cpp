@@ -157,6 +157,10 @@ Results one_hot(const RuleArguments& args) {
 Results vandermonde(const RuleArguments& args) {
   TensorInfo x = args.tensor("x");
   if (args.name() == "aten::vander") require_rank(x, {1}, "x");
+  const auto is_power = [](ScalarType type) {
+    return type != ScalarType::kBool && type != ScalarType::kFloat16;
+  };
+  require_dtype(x.dtype, is_power, "x", "neither bool nor float16");
   if (x.sizes.empty()) x.sizes.emplace_back(1);
   const SymInt count = args.is_given("N") ? args.size("N") : x.sizes.back();
   return make(concatenated(x.sizes, {count}), sum_dtype(x.dtype));
@@ -202,6 +206,13 @@ void check_multinomial(const RuleArguments& args) {
   require(args.dimensions, Relation::kLessEqual, args.size("num_samples"), self->sizes.back(), "num_samples");
 }
 
+// randint(): the numbers below `high`, from `low` on.
+void check_range(const RuleArguments& args) {
+  if (!args.is_given("high")) return;
+  require(args.dimensions, Relation::kGreater, args.size("high"),
+          args.is_given("low") ? args.size("low") : SymInt(0), "high");
+}
+
 constexpr OperatorRow kCreationRows[] = {
     {"_dim_arange _dirichlet_grad _efficientzerotensor _fused_dropout "
      "_new_zeros_with_same_feature_meta _no_grad_normal_ _no_grad_uniform_ _philox_key_fold_in "
@@ -222,15 +233,31 @@ constexpr OperatorRow kCreationRows[] = {
     {"combinations", {.traits = kNoMacs, .shape = combinations}},
     {"empty rand randn",
      {.traits = kNoMacs | kMakesContiguous, .signature = "-> <size>:float32", .sizes = "size"}},
-    {"empty_like rand_like randint_like randn_like", {.traits = kNoMacs, .signature = "... -> ..."}},
+    {"empty_like rand_like randint_like randn_like",
+     {.traits = kNoMacs, .signature = "... -> ...", .strides = &StrideRules::copied, .check = check_range}},
     {"empty_permuted empty_strided", {.traits = kNoMacs, .signature = "-> <size>:float32"}},
     {"eye", {.traits = kMakesTensor | kMakesContiguous, .shape = eye, .value = values::eye}},
     {"from_file", {.traits = kNoMacs, .signature = "-> <size>:float32"}},
     {"full",
      {.traits = kMakesTensor | kMakesContiguous, .shape = full, .value = values::full, .sizes = "size"}},
-    {"full_like", {.traits = kNoMacs, .signature = "... -> ...", .value = values::full, .batch = kLeading}},
-    {"ones_like", {.traits = kNoMacs, .signature = "... -> ...", .value = values::ones, .batch = kLeading}},
-    {"zeros_like", {.traits = kNoMacs, .signature = "... -> ...", .value = values::zeros, .batch = kLeading}},
+    {"full_like",
+     {.traits = kNoMacs,
+      .signature = "... -> ...",
+      .strides = &StrideRules::copied,
+      .value = values::full,
+      .batch = kLeading}},
+    {"ones_like",
+     {.traits = kNoMacs,
+      .signature = "... -> ...",
+      .strides = &StrideRules::copied,
+      .value = values::ones,
+      .batch = kLeading}},
+    {"zeros_like",
+     {.traits = kNoMacs,
+      .signature = "... -> ...",
+      .strides = &StrideRules::copied,
+      .value = values::zeros,
+      .batch = kLeading}},
     {"linalg_vander vander", {.traits = kNoMacs, .shape = vandermonde}},
     {"linspace", {.traits = kMakesTensor | kMakesContiguous, .shape = linspace, .value = values::linspace}},
     {"logspace", {.traits = kNoMacs, .shape = linspace}},
@@ -272,7 +299,7 @@ constexpr OperatorRow kCreationRows[] = {
     {"poisson", {.traits = kNoMacs | kForFloats, .shape = same_as_first}},
     {"prim::NumToTensor",
      {.traits = kMakesTensor, .shape = number_to_tensor, .value = values::number_as_tensor}},
-    {"randint", {.traits = kNoMacs | kMakesContiguous, .signature = "-> <size>:int64"}},
+    {"randint", {.traits = kNoMacs | kMakesContiguous, .signature = "-> <size>:int64", .check = check_range}},
     {"randperm", {.traits = kNoMacs | kMakesContiguous, .signature = "-> <n>:int64"}},
     {"range", {.traits = kNoMacs, .shape = range}},
     {"resize", {.traits = kNoMacs, .signature = "... -> <size>"}},

@@ -85,6 +85,22 @@ Results einsum(const RuleArguments& args) {
       sizes.push_back(size->second);
     }
   }
+  // A sum over what two operands share is a matrix product.
+  if (const auto& words = equation.operands; words.size() == 2 && is_mixed) {
+    for (const char label : words[0]) {
+      const std::size_t other = words[1].find(label);
+      if (other == std::string::npos || (words[0] + words[1] + result).find('.') != std::string::npos)
+        continue;
+      const auto is_many = [&](const SymInt& size) {
+        return args.dimensions.decide(Relation::kNotEqual, size, 1) == true;
+      };
+      const bool is_summed = result.find(label) == std::string::npos &&
+                             is_many(tensors[0].sizes[words[0].find(label)]) &&
+                             is_many(tensors[1].sizes[other]);
+      if (is_summed)
+        require_same_dtype(tensors[0].dtype, tensors[1].dtype, {"the first of tensors", "the second"});
+    }
+  }
   // The dtype of sums of integers is int64 if no product is made of them.
   const bool sums = std::ranges::any_of(
       letters, [&](const auto& entry) { return result.find(entry.first) == std::string::npos; });

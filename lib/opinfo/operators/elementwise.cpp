@@ -26,28 +26,10 @@ Results filled(const RuleArguments& args) {
   return make(self);
 }
 
-// polygamma(n, x)
-Results polygamma(const RuleArguments& args) {
-  const TensorInfo& info = args.tensor("self");
-  require(args.dimensions, Relation::kGreaterEqual, args.size("n"), 0, "n");
-  return make(info.sizes, float_dtype(info.dtype));
-}
-
 Results angle(const RuleArguments& args) {
   const TensorInfo& info = args.tensor("self");
   return make(info.sizes, real_dtype(float_dtype(info.dtype)));
 }
-
-Results predicate(const RuleArguments& args) { return make(broadcast_all(args), ScalarType::kBool); }
-
-Results binary(const RuleArguments& args) { return make(broadcast_all(args), operand_dtype(args)); }
-
-Results binary_float(const RuleArguments& args) {
-  return make(broadcast_all(args), float_dtype(operand_dtype(args)));
-}
-
-// Broadcasts all tensors; the result has the dtype of the first.
-Results first_type(const RuleArguments& args) { return make(broadcast_all(args), first_dtype(args)); }
 
 // The source may have any shape.
 Results masked_scatter(const RuleArguments& args) {
@@ -76,11 +58,6 @@ Results ldexp(const RuleArguments& args) {
   return make(broadcast_all(args), promotion.result());
 }
 
-Results isclose(const RuleArguments& args) {
-  require_same_dtype(args.tensor("self").dtype, args.tensor("other").dtype, {"self", "other"});
-  return make(broadcast_all(args), ScalarType::kBool);
-}
-
 // prelu(): the weight has one parameter, or one for each channel.
 Results prelu(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &weight = args.tensor("weight");
@@ -92,29 +69,6 @@ Results prelu(const RuleArguments& args) {
                   "size of weight and channels of self");
   }
   return make(self);
-}
-
-Results negative(const RuleArguments& args) {
-  const TensorInfo& self = args.tensor("self");
-  if (self.dtype == ScalarType::kBool) throw Raises{"self is bool: torch.neg takes no bool"};
-  return make(self);
-}
-
-// sub() refuses bools.
-Results subtract(const RuleArguments& args) {
-  const auto is_bool = [&](std::string_view name) {
-    return args.is_tensor(name) ? args.tensor(name).dtype == ScalarType::kBool
-                                : args.value(name).get_if<bool>() != nullptr;
-  };
-  if (is_bool("self") || is_bool("other")) throw Raises{"self or other is bool: torch.sub takes no bool"};
-  return binary(args);
-}
-
-Results clamp(const RuleArguments& args) {
-  const Dtype dtype = operand_dtype(args);
-  if (dtype && is_complex(*dtype))
-    throw Raises{"the common dtype of the arguments is " + dtype_name(*dtype) + ", expected a real dtype"};
-  return binary(args);
 }
 
 // flip(self, dims)
@@ -131,15 +85,17 @@ Results shifted(const RuleArguments& args) {
   return make(self);
 }
 
-// fftshift(): a tensor without dimensions has none that `dim` could name.
+// fftshift(): `dim` must name dimensions, of which a tensor without dimensions has none.
 Results shifted_spectrum(const RuleArguments& args) {
-  if (args.is_given("dim") && args.tensor("self").sizes.empty() && !args.numbers("dim").empty())
-    throw Raises{"self has 0 dimensions, expected 1 or more where dim is given"};
+  if (args.is_given("dim") && args.tensor("self").sizes.empty() != args.numbers("dim").empty())
+    throw Raises{"dim names " + std::to_string(args.numbers("dim").size()) + " of the " +
+                 std::to_string(args.tensor("self").dim()) + " dimensions of self, expected one or more"};
   return shifted(args);
 }
 
 Results divide(const RuleArguments& args) {
-  return args.is_given("rounding_mode") ? binary(args) : binary_float(args);
+  const Dtype dtype = operand_dtype(args);
+  return make(broadcast_all(args), args.is_given("rounding_mode") ? dtype : float_dtype(dtype));
 }
 
 // square(): the square of a bool is an int64.
@@ -174,23 +130,20 @@ Results lerp(const RuleArguments& args) {
   return make(broadcast_all(args), first_dtype(args));
 }
 
-Results addcmul(const RuleArguments& args) {
-  return make(broadcast_all(args), promoted(args, {"self", "tensor1", "tensor2"}));
-}
-
-Results addcdiv(const RuleArguments& args) {
+void check_quotient(const RuleArguments& args) {
   const Dtype above = args.tensor("tensor1").dtype, below = args.tensor("tensor2").dtype;
   if (above && below && is_integral(*above) && is_integral(*below))
     throw Raises{"tensor1 and tensor2 are " + dtype_name(*above) + " and " + dtype_name(*below) +
                  ", expected one of them of a floating or complex dtype"};
-  return addcmul(args);
 }
 
-Results complex_of(const RuleArguments& args) {
-  const std::string_view second = args.is_given("imag") ? "imag" : "angle";
-  require_dtype(first_dtype(args), is_floating, first_argument(args), "a floating dtype");
-  require_same_dtype(first_dtype(args), args.tensor(second).dtype, {first_argument(args), second});
-  return make(broadcast_all(args), complex_dtype(first_dtype(args)));
+void check_bounds(const RuleArguments& args) {
+  if (!args.is_given("min") && !args.is_given("max")) throw Raises{"neither min nor max is given"};
+}
+
+void check_order(const RuleArguments& args) {
+  const std::string_view name = args.is_given("n") ? "n" : "p";
+  require(args.dimensions, Relation::kGreaterEqual, args.size(name), name == "n" ? 0 : 1, name);
 }
 
 // to(): the overloads ask for a dtype, for the dtype of another tensor, for a device, or for none of these.
@@ -234,10 +187,16 @@ void check_round(const RuleArguments& args) {
   if (args.is_given("decimals")) check_floating(args);
 }
 
-constexpr std::string_view kFloats = "... -> ...:float";
+constexpr std::string_view kFloats = "... -> ...:float", kTest = "... -> ...:bool", kTwo = "... ... -> ...",
+                           kTwoFloats = "... ... -> ...:float", kComparison = "... ... -> ...:bool",
+                           kGamma = "...:number -> ...:float", kNumbers = "...:number ...:number -> ...",
+                           kOrdered = "...:real ...:real -> ...",
+                           kClamp = "...:real ...:real ...:real -> ...",
+                           kComplex = "...:floating ...:floating -> ...:complex";
 
 constexpr OperatorRow kElementwiseRows[] = {
-    {"__and__", {.traits = kPlain, .shape = binary, .value = values::bit_and, .on_values = "operator.and_"}},
+    {"__and__",
+     {.traits = kPlain, .signature = kTwo, .value = values::bit_and, .on_values = "operator.and_"}},
     {"__and__.Scalar __or__.Scalar fill.Scalar where.Scalar", {.batch = kLeading}},
     {"__and__.Tensor __or__.Tensor divide.Tensor floor_divide. greater.Tensor "
      "greater_equal.Tensor less.Tensor less_equal.Tensor multiply.Tensor not_equal.Tensor "
@@ -248,11 +207,11 @@ constexpr OperatorRow kElementwiseRows[] = {
      "rrelu_with_noise_functional",
      {.traits = kNoMacs}},
     {"__lshift__",
-     {.traits = kPlain, .shape = binary, .value = values::shift_left, .on_values = "operator.lshift"}},
-    {"__or__", {.traits = kPlain, .shape = binary, .value = values::bit_or, .on_values = "operator.or_"}},
+     {.traits = kPlain, .signature = kTwo, .value = values::shift_left, .on_values = "operator.lshift"}},
+    {"__or__", {.traits = kPlain, .signature = kTwo, .value = values::bit_or, .on_values = "operator.or_"}},
     {"__rshift__",
-     {.traits = kPlain, .shape = binary, .value = values::shift_right, .on_values = "operator.rshift"}},
-    {"__xor__", {.traits = kPlain, .shape = binary, .value = values::bit_xor, .on_values = "operator.xor"}},
+     {.traits = kPlain, .signature = kTwo, .value = values::shift_right, .on_values = "operator.rshift"}},
+    {"__xor__", {.traits = kPlain, .signature = kTwo, .value = values::bit_xor, .on_values = "operator.xor"}},
     {"_autocast_to_full_precision _autocast_to_reduced_precision", {.traits = kMayBeArgument | kMayCopy}},
     {"_cast_Byte", {.traits = kNoMacs, .signature = "... -> ...:uint8"}},
     {"_cast_Char", {.traits = kNoMacs, .signature = "... -> ...:int8"}},
@@ -262,7 +221,10 @@ constexpr OperatorRow kElementwiseRows[] = {
     {"_cast_Int", {.traits = kNoMacs, .signature = "... -> ...:int32"}},
     {"_cast_Long", {.traits = kNoMacs, .signature = "... -> ...:int64"}},
     {"_cast_Short", {.traits = kNoMacs, .signature = "... -> ...:int16"}},
-    {"_conj", {.shape = same_as_first, .inverse = {"aten._conj.default", InverseForm::kChanged}}},
+    {"_conj",
+     {.shape = same_as_first,
+      .strides = &StrideRules::same,
+      .inverse = {"aten._conj.default", InverseForm::kChanged}}},
     {"_conj_physical _lazy_clone cauchy data geometric hardtanh random special_round threshold",
      {.traits = kNoMacs, .shape = same_as_first}},
     {"_log_softmax _softmax", {.traits = kNoMacs | kForFloats, .shape = raw_softmax, .batch = kLeading}},
@@ -271,7 +233,11 @@ constexpr OperatorRow kElementwiseRows[] = {
     {"_safe_softmax special_log_softmax special_softmax",
      {.traits = kNoMacs, .signature = "... -> ...", .check = check_dim}},
     {"_to_copy",
-     {.traits = kNoMacs, .shape = to, .batch = kLeading, .identity = {When::kSameType, {}, true}}},
+     {.traits = kNoMacs,
+      .shape = to,
+      .strides = &StrideRules::copied,
+      .batch = kLeading,
+      .identity = {When::kSameType, {}, true}}},
     {"abs",
      {.traits = kTensorMethod | kLikeFirst,
       .signature = "... -> ...:real",
@@ -282,15 +248,16 @@ constexpr OperatorRow kElementwiseRows[] = {
      {.traits = kPlain | kMathFunction, .signature = kFloats, .value = values::math_function}},
     {"add",
      {.traits = kPlain | kMovesElements | kTensorMethod | kLikeFirst,
-      .shape = binary,
+      .signature = kTwo,
       .of_sparse = sparse::sum_of_two,
       .value = values::add,
       .on_values = "operator.add"}},
-    {"addcdiv", {.shape = addcdiv}},
-    {"addcmul", {.shape = addcmul}},
+    {"addcdiv", {.signature = "... ... ... -> ...", .check = check_quotient}},
+    {"addcmul", {.signature = "... ... ... -> ..."}},
     {"alias",
      {.traits = kKeepsContiguous | kRankByRanks,
       .shape = same_as_first,
+      .strides = &StrideRules::same,
       .value = values::same_elements,
       .batch = kLeading,
       .identity = {When::kAlways},
@@ -299,6 +266,7 @@ constexpr OperatorRow kElementwiseRows[] = {
     {"alpha_dropout",
      {.traits = kNoMacs | kMayBeArgument | kKeepsRank | kKeepsDtype,
       .shape = same_as_first,
+      .strides = &StrideRules::dropped_out,
       .identity = {When::kEvaluation}}},
     {"angle", {.traits = kPlain, .shape = angle, .value = values::math_function}},
     {"arccos", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "acos", .signature = kFloats}},
@@ -306,16 +274,16 @@ constexpr OperatorRow kElementwiseRows[] = {
     {"arcsin", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "asin", .signature = kFloats}},
     {"arcsinh", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "asinh", .signature = kFloats}},
     {"arctan", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "atan", .signature = kFloats}},
-    {"arctan2", {.traits = kNoMacs, .synonym_of = "atan2", .shape = binary_float}},
+    {"arctan2", {.traits = kNoMacs, .synonym_of = "atan2", .signature = kTwoFloats}},
     {"arctanh", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "atanh", .signature = kFloats}},
-    {"atan2", {.traits = kPlain | kMathFunction, .shape = binary_float, .value = values::math_function}},
-    {"copysign", {.traits = kPlain | kMathFunction, .shape = binary_float, .value = values::copysign}},
+    {"atan2", {.traits = kPlain | kMathFunction, .signature = kTwoFloats, .value = values::math_function}},
+    {"copysign", {.traits = kPlain | kMathFunction, .signature = kTwoFloats, .value = values::copysign}},
     {"bernoulli", {.traits = kNoMacs | kKeepsDtype | kForFloats, .shape = same_as_first}},
-    {"bitwise_and", {.traits = kNoMacs, .shape = binary, .value = values::bit_and}},
-    {"bitwise_or", {.traits = kNoMacs, .shape = binary, .value = values::bit_or}},
-    {"bitwise_xor", {.traits = kNoMacs, .shape = binary, .value = values::bit_xor}},
-    {"bitwise_left_shift", {.traits = kNoMacs, .shape = binary, .value = values::shift_left}},
-    {"bitwise_right_shift", {.traits = kNoMacs, .shape = binary, .value = values::shift_right}},
+    {"bitwise_and", {.traits = kNoMacs, .signature = kTwo, .value = values::bit_and}},
+    {"bitwise_or", {.traits = kNoMacs, .signature = kTwo, .value = values::bit_or}},
+    {"bitwise_xor", {.traits = kNoMacs, .signature = kTwo, .value = values::bit_xor}},
+    {"bitwise_left_shift", {.traits = kNoMacs, .signature = kTwo, .value = values::shift_left}},
+    {"bitwise_right_shift", {.traits = kNoMacs, .signature = kTwo, .value = values::shift_right}},
     {"bitwise_not", {.shape = same_as_first, .value = values::bit_not}},
     {"sign", {.shape = same_as_first, .value = values::sign}},
     {"ceil",
@@ -326,25 +294,36 @@ constexpr OperatorRow kElementwiseRows[] = {
     {"celu elu hardshrink hardsigmoid leaky_relu log_normal mish rrelu softplus softshrink",
      {.traits = kNoMacs | kForFloats, .shape = same_as_first}},
     {"chalf", {.traits = kNoMacs, .signature = "... -> ...:complex32"}},
-    {"clamp", {.traits = kTensorMethod | kLikeFirst, .shape = clamp, .value = values::clamp}},
-    {"clamp_max", {.shape = clamp, .value = values::clamp_max}},
-    {"clamp_min", {.shape = clamp, .value = values::clamp_min}},
-    {"maximum", {.shape = clamp, .value = values::maximum}},
-    {"minimum", {.shape = clamp, .value = values::minimum}},
-    {"clip", {.traits = kNoMacs, .synonym_of = "clamp", .shape = clamp}},
+    {"clamp",
+     {.traits = kTensorMethod | kLikeFirst,
+      .signature = kClamp,
+      .check = check_bounds,
+      .value = values::clamp}},
+    {"clamp_max", {.signature = kOrdered, .value = values::clamp_max}},
+    {"clamp_min", {.signature = kOrdered, .value = values::clamp_min}},
+    {"maximum", {.signature = kOrdered, .value = values::maximum}},
+    {"minimum", {.signature = kOrdered, .value = values::minimum}},
+    {"clip", {.traits = kNoMacs, .synonym_of = "clamp", .signature = kClamp, .check = check_bounds}},
     {"clone",
      {.traits = kNoMacs | kKeepsRank | kLikeFirst | kKeepsContiguous,
       .shape = same_as_first,
       .of_sparse = same_as_first,
+      .strides = &StrideRules::copied,
       .value = values::cast,
       .identity = {When::kSameType, {}, true}}},
-    {"complex", {.traits = kNoMacs, .shape = complex_of, .batch = kBroadcast}},
+    {"complex",
+     {.traits = kNoMacs,
+      .signature = kComplex,
+      .strides = &StrideRules::complex,
+      .same_dtype = {"real", "imag"},
+      .batch = kBroadcast}},
     {"conj", {.traits = kMayBeArgument, .shape = same_as_first}},
     {"positive", {.traits = kMayBeArgument, .shape = same_as_first}},
     {"conj_physical", {.shape = same_as_first, .hidden_alias = {{0, 0}}}},
     {"contiguous",
      {.traits = kTensorMethod | kMayBeArgument | kMayCopy | kKeepsRank | kLikeFirst | kMakesContiguous,
       .shape = same_as_first,
+      .strides = &StrideRules::contiguous,
       .value = values::contiguous,
       .batch = kLeading}},
     {"copy",
@@ -360,17 +339,18 @@ constexpr OperatorRow kElementwiseRows[] = {
      {.traits = kMayBeArgument | kMayCopy, .shape = same_as_first}},
     {"deg2rad special_digamma special_erf special_erfc special_erfinv special_exp2 "
      "special_expm1 special_gammaln special_i0 special_log1p special_logit "
-     "special_multigammaln special_ndtr special_psi special_sinc",
+     "special_ndtr special_psi special_sinc",
      {.traits = kNoMacs, .signature = kFloats}},
     {"detach",
      {.traits = kTensorMethod | kKeepsRank | kLikeFirst | kKeepsContiguous,
       .shape = same_as_first,
       .of_sparse = same_as_first,
+      .strides = &StrideRules::same,
       .value = values::same_elements,
       .batch = kLeading,
       .identity = {When::kAlways},
       .inverse = {"aten.alias.default", InverseForm::kChanged}}},
-    {"digamma erfinv i0 logit mvlgamma rad2deg sinc special_airy_ai special_bessel_j0 "
+    {"digamma erfinv i0 logit rad2deg sinc special_airy_ai special_bessel_j0 "
      "special_bessel_j1 special_bessel_y0 special_bessel_y1 special_entr special_erfcx "
      "special_i0e special_i1 special_i1e special_log_ndtr special_modified_bessel_i0 "
      "special_modified_bessel_i1 special_modified_bessel_k0 special_modified_bessel_k1 "
@@ -386,11 +366,12 @@ constexpr OperatorRow kElementwiseRows[] = {
     {"dropout",
      {.traits = kNoMacs | kMayBeArgument | kKeepsRank | kKeepsDtype | kLikeFirst | kKeepsContiguous,
       .shape = same_as_first,
+      .strides = &StrideRules::dropped_out,
       .batch = kLeading,
       .identity = {When::kEvaluation}}},
     {"eq",
-     {.traits = kPlain | kTensorMethod | kCompares | kGivesBool,
-      .shape = predicate,
+     {.traits = kTakesPart | kPlain | kTensorMethod | kCompares | kGivesBool,
+      .signature = kComparison,
       .value = values::equal,
       .on_values = "operator.eq"}},
     {"exp log",
@@ -409,6 +390,7 @@ constexpr OperatorRow kElementwiseRows[] = {
     {"feature_dropout",
      {.traits = kNoMacs | kMayBeArgument | kKeepsRank | kKeepsDtype,
       .shape = same_as_first,
+      .strides = &StrideRules::dropped_out,
       .identity = {When::kEvaluation}}},
     {"fft_fftshift fft_ifftshift", {.traits = kNoMacs, .shape = shifted_spectrum}},
     {"fill", {.traits = kNoMacs | kKeepsDtype, .shape = filled}},
@@ -420,32 +402,32 @@ constexpr OperatorRow kElementwiseRows[] = {
     {"flipud", {.traits = kNoMacs, .signature = "...n -> ...n", .batch = {.rule = &BatchRules::none}}},
     {"float_power", {.shape = float_power}},
     {"floor_divide",
-     {.traits = kNoMacs, .shape = binary, .value = values::floor_divide, .on_values = "operator.floordiv"}},
-    {"fmax fmin hypot lcm nextafter", {.shape = binary}},
+     {.traits = kNoMacs, .signature = kTwo, .value = values::floor_divide, .on_values = "operator.floordiv"}},
+    {"fmax fmin hypot lcm nextafter", {.signature = kTwo}},
     {"fmod",
-     {.traits = kPlain | kMathFunction | kDivides, .shape = binary, .value = values::truncated_remainder}},
+     {.traits = kPlain | kMathFunction | kDivides, .signature = kTwo, .value = values::truncated_remainder}},
     {"frac", {.traits = kForFloats, .shape = same_as_first, .value = values::fraction}},
     {"frexp",
      {.traits = kPlain | kMathFunction,
       .signature = "...:floating -> ... ...:int32",
       .value = values::math_function}},
-    {"gcd", {.traits = kPlain | kMathFunction, .shape = binary, .value = values::greatest_common_divisor}},
+    {"gcd", {.traits = kPlain | kMathFunction, .signature = kTwo, .value = values::greatest_common_divisor}},
     {"ge",
      {.traits = kPlain | kTensorMethod | kGivesBool,
-      .shape = predicate,
+      .signature = kComparison,
       .value = values::greater_equal,
       .on_values = "operator.ge"}},
     {"gelu", {.traits = kLikeFirst | kForFloats, .shape = same_as_first}},
     {"glu", {.traits = kNoMacs | kForFloats, .shape = glu, .batch = kLeading}},
-    {"greater", {.traits = kNoMacs | kGivesBool, .synonym_of = "gt", .shape = predicate}},
-    {"greater_equal", {.traits = kNoMacs | kGivesBool, .synonym_of = "ge", .shape = predicate}},
+    {"greater", {.traits = kNoMacs | kGivesBool, .synonym_of = "gt", .signature = kComparison}},
+    {"greater_equal", {.traits = kNoMacs | kGivesBool, .synonym_of = "ge", .signature = kComparison}},
     {"gt",
      {.traits = kPlain | kTensorMethod | kGivesBool,
-      .shape = predicate,
+      .signature = kComparison,
       .value = values::greater,
       .on_values = "operator.gt"}},
     {"hardswish", {.traits = kNoMacs | kKeepsDtype | kForFloats, .shape = same_as_first, .batch = kLeading}},
-    {"heaviside", {.shape = first_type}},
+    {"heaviside", {.signature = kOrdered, .same_dtype = {"self", "values"}}},
     {"igamma igammac logaddexp logaddexp2 special_chebyshev_polynomial_t "
      "special_chebyshev_polynomial_u special_chebyshev_polynomial_v "
      "special_chebyshev_polynomial_w special_hermite_polynomial_h "
@@ -453,47 +435,51 @@ constexpr OperatorRow kElementwiseRows[] = {
      "special_legendre_polynomial_p special_shifted_chebyshev_polynomial_t "
      "special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_v "
      "special_shifted_chebyshev_polynomial_w special_xlog1py special_zeta xlogy",
-     {.shape = binary_float}},
-    {"imag", {.signature = "... -> ...:real"}},
-    {"isclose", {.traits = kNoMacs, .shape = isclose}},
+     {.signature = kTwoFloats}},
+    {"imag", {.signature = "... -> ...:real", .strides = &StrideRules::complex_part}},
+    {"isclose", {.traits = kNoMacs, .signature = kComparison, .same_dtype = {"self", "other"}}},
     {"isfinite",
-     {.traits = kPlain | kMathFunction | kTensorMethod, .shape = predicate, .value = values::is_finite}},
+     {.traits = kPlain | kMathFunction | kTensorMethod, .signature = kTest, .value = values::is_finite}},
     {"isinf",
-     {.traits = kPlain | kMathFunction | kTensorMethod, .shape = predicate, .value = values::is_infinite}},
+     {.traits = kPlain | kMathFunction | kTensorMethod, .signature = kTest, .value = values::is_infinite}},
     {"isnan",
-     {.traits = kPlain | kMathFunction | kTensorMethod, .shape = predicate, .value = values::is_nan}},
-    {"isneginf isposinf signbit", {.shape = predicate}},
-    {"isreal", {.traits = kNoMacs, .shape = predicate}},
+     {.traits = kPlain | kMathFunction | kTensorMethod, .signature = kTest, .value = values::is_nan}},
+    {"isneginf isposinf signbit", {.signature = "...:real -> ...:bool"}},
+    {"isreal", {.traits = kNoMacs, .signature = kTest}},
     {"ldexp", {.traits = kPlain | kMathFunction, .shape = ldexp, .value = values::math_function}},
     {"ldexp.Tensor", {.batch = {.rule = &BatchRules::none}}},
     {"le",
      {.traits = kPlain | kTensorMethod | kGivesBool,
-      .shape = predicate,
+      .signature = kComparison,
       .value = values::less_equal,
       .on_values = "operator.le"}},
     {"lerp", {.shape = lerp}},
-    {"less", {.traits = kNoMacs | kGivesBool, .synonym_of = "lt", .shape = predicate}},
-    {"less_equal", {.traits = kNoMacs | kGivesBool, .synonym_of = "le", .shape = predicate}},
+    {"less", {.traits = kNoMacs | kGivesBool, .synonym_of = "lt", .signature = kComparison}},
+    {"less_equal", {.traits = kNoMacs | kGivesBool, .synonym_of = "le", .signature = kComparison}},
     {"lift", {.traits = kNoMacs | kMayBeArgument, .shape = same_as_first}},
     {"lift_fresh",
      {.traits = kMayBeArgument,
       .shape = same_as_first,
+      .strides = &StrideRules::same,
       .identity = {When::kAlways},
       .inverse = {"aten.alias.default", InverseForm::kChanged}}},
-    {"lift_fresh_copy", {.shape = same_as_first, .identity = {When::kAlways, {}, true}}},
+    {"lift_fresh_copy",
+     {.shape = same_as_first, .strides = &StrideRules::copied, .identity = {When::kAlways, {}, true}}},
     {"log2", {.traits = kMathFunction, .signature = kFloats}},
     {"log.Scalar_Scalar", {.value = values::logarithm_of_scalar}},
     {"log_sigmoid", {.traits = kNoMacs | kForFloats, .shape = same_as_first, .batch = kLeading}},
     {"log_sigmoid_forward", {.traits = kNoMacs, .shape = log_sigmoid_forward}},
     {"log_softmax softmax",
      {.traits = kNoMacs | kKeepsRank | kForFloats, .signature = "... -> ...", .check = check_dim}},
-    {"logical_and", {.traits = kTensorMethod | kGivesBool, .shape = predicate, .value = values::logical_and}},
-    {"logical_not", {.traits = kTensorMethod | kGivesBool, .shape = predicate, .value = values::logical_not}},
-    {"logical_or", {.traits = kTensorMethod | kGivesBool, .shape = predicate, .value = values::logical_or}},
-    {"logical_xor", {.traits = kGivesBool, .shape = predicate, .value = values::logical_xor}},
+    {"logical_and",
+     {.traits = kTensorMethod | kGivesBool, .signature = kComparison, .value = values::logical_and}},
+    {"logical_not", {.traits = kTensorMethod | kGivesBool, .signature = kTest, .value = values::logical_not}},
+    {"logical_or",
+     {.traits = kTensorMethod | kGivesBool, .signature = kComparison, .value = values::logical_or}},
+    {"logical_xor", {.traits = kGivesBool, .signature = kComparison, .value = values::logical_xor}},
     {"lt",
      {.traits = kPlain | kTensorMethod | kGivesBool,
-      .shape = predicate,
+      .signature = kComparison,
       .value = values::less,
       .on_values = "operator.lt"}},
     {"masked_fill", {.traits = kNoMacs | kKeepsDtype, .shape = masked_fill, .value = values::masked_fill}},
@@ -501,40 +487,50 @@ constexpr OperatorRow kElementwiseRows[] = {
      {.traits = kNoMacs | kKeepsDtype, .shape = masked_scatter, .same_dtype = {"self", "source"}}},
     {"mul",
      {.traits = kPlain | kMovesElements | kTensorMethod | kRepeats | kLikeFirst,
-      .shape = binary,
+      .signature = kTwo,
       .of_sparse = sparse::scaled,
       .value = values::multiply,
       .on_values = "operator.mul"}},
-    {"multiply", {.traits = kNoMacs, .synonym_of = "mul", .shape = binary}},
+    {"multiply", {.traits = kNoMacs, .synonym_of = "mul", .signature = kTwo}},
     {"native_dropout", {.traits = kNoMacs, .shape = native_dropout}},
     {"ne",
      {.traits = kPlain | kTensorMethod | kCompares | kGivesBool,
-      .shape = predicate,
+      .signature = kComparison,
       .value = values::not_equal,
       .on_values = "operator.ne"}},
     {"neg",
      {.traits = kPlain | kTensorMethod | kLikeFirst,
-      .shape = negative,
+      .signature = "...:number -> ...",
       .of_sparse = same_as_first,
       .value = values::negative,
       .on_values = "operator.neg"}},
     {"negative",
-     {.traits = kNoMacs | kKeepsDtype, .synonym_of = "neg", .shape = negative, .batch = kLeading}},
-    {"not_equal", {.traits = kNoMacs | kGivesBool, .synonym_of = "ne", .shape = predicate}},
-    {"polar", {.traits = kPlain, .shape = complex_of, .value = values::math_function}},
-    {"polygamma", {.shape = polygamma}},
+     {.traits = kNoMacs | kKeepsDtype,
+      .synonym_of = "neg",
+      .signature = "...:number -> ...",
+      .batch = kLeading}},
+    {"not_equal", {.traits = kNoMacs | kGivesBool, .synonym_of = "ne", .signature = kComparison}},
+    {"polar",
+     {.traits = kPlain,
+      .signature = kComplex,
+      .same_dtype = {"abs", "angle"},
+      .value = values::math_function}},
+    {"mvlgamma", {.signature = kGamma, .check = check_order}},
+    {"special_multigammaln", {.traits = kNoMacs, .signature = kGamma, .check = check_order}},
+    {"polygamma", {.signature = kTwoFloats, .check = check_order}},
     {"pow",
      {.traits = kPlain | kTensorMethod,
-      .shape = binary,
+      .signature = kTwo,
       .value = values::power,
       .on_values = "operator.pow"}},
     {"prelu", {.traits = kNoMacs | kKeepsRank, .shape = prelu}},
     {"prim::data", {.traits = kAttribute, .shape = same_as_first}},
-    {"real", {.traits = kMayBeArgument, .signature = "... -> ...:real"}},
+    {"real",
+     {.traits = kMayBeArgument, .signature = "... -> ...:real", .strides = &StrideRules::complex_part}},
     {"relu", {.traits = kNoMacs | kLikeFirst, .shape = same_as_first, .of_sparse = same_as_first}},
     {"remainder",
      {.traits = kPlain | kTensorMethod | kDivides,
-      .shape = binary,
+      .signature = kTwo,
       .value = values::remainder,
       .on_values = "operator.mod"}},
     {"roll", {.traits = kNoMacs | kKeepsRank, .shape = shifted, .value = values::roll, .batch = kLeading}},
@@ -543,22 +539,23 @@ constexpr OperatorRow kElementwiseRows[] = {
       .shape = same_as_first,
       .check = check_round,
       .value = values::round}},
-    {"rsub", {.traits = kNoMacs, .shape = subtract, .value = values::subtract_from}},
+    {"rsub", {.traits = kNoMacs, .signature = kNumbers, .value = values::subtract_from}},
     {"selu silu", {.traits = kForFloats, .shape = same_as_first}},
     {"special_expit", {.traits = kNoMacs, .synonym_of = "sigmoid", .signature = kFloats}},
-    {"special_gammainc special_gammaincc special_xlogy", {.traits = kNoMacs, .shape = binary_float}},
-    {"special_polygamma", {.traits = kNoMacs, .shape = polygamma}},
+    {"special_gammainc special_gammaincc special_xlogy", {.traits = kNoMacs, .signature = kTwoFloats}},
+    {"special_polygamma", {.traits = kNoMacs, .signature = kTwoFloats, .check = check_order}},
     {"square", {.shape = square, .value = values::square}},
     {"sub",
      {.traits = kPlain | kTensorMethod | kLikeFirst,
-      .shape = subtract,
+      .signature = kNumbers,
       .value = values::subtract,
       .on_values = "operator.sub"}},
-    {"subtract", {.traits = kNoMacs, .synonym_of = "sub", .shape = subtract}},
+    {"subtract", {.traits = kNoMacs, .synonym_of = "sub", .signature = kNumbers}},
     {"to",
      {.traits = kTensorMethod | kMayBeArgument | kMayCopy | kKeepsRank | kKeepsContiguous,
       .shape = to,
       .of_sparse = sparse::converted,
+      .strides = &StrideRules::converted,
       .value = values::cast}},
     {"to.device to.dtype to.dtype_layout", {.batch = kLeading, .identity = {When::kSameType}}},
     {"to.other", {.batch = {.rule = &BatchRules::type_of}, .identity = {When::kSameTypeAsOther, "other"}}},
@@ -572,7 +569,8 @@ constexpr OperatorRow kElementwiseRows[] = {
       .signature = "...mn -> ...mn",
       .value = values::upper_triangle,
       .batch = kLeading}},
-    {"true_divide", {.traits = kNoMacs, .synonym_of = "div", .shape = binary_float, .value = values::divide}},
+    {"true_divide",
+     {.traits = kNoMacs, .synonym_of = "div", .signature = kTwoFloats, .value = values::divide}},
     {"trunc", {.traits = kPlain | kMathFunction, .shape = same_as_first, .value = values::trunc}},
     {"type_as",
      {.traits = kTensorMethod | kMayBeArgument | kKeepsRank | kLikeFirst,

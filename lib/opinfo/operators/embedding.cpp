@@ -32,7 +32,7 @@ constexpr OperatorRow kEmbeddingRows[] = {
       .batch = {.rule = &BatchRules::embedding, .argument = "indices"},
       .example = {ExampleForm::kIndices}}},
     {"embedding_bag", {.traits = kNoMacs, .shape = embedding_bag}},
-    {"embedding_renorm", {.traits = kNoMacs, .shape = like_first}},
+    {"embedding_renorm", {.traits = kNoMacs | kForFloats, .shape = like_first}},
 };
 
 }  // namespace

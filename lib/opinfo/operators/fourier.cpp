@@ -35,6 +35,8 @@ SymInt hop_of(const RuleArguments& args, const SymInt& length) {
 Results stft(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("self");
   if (input.dim() != 1 && input.dim() != 2) throw CannotTell{};
+  require_dtype(
+      input.dtype, [](ScalarType type) { return !is_integral(type); }, "self", "a floating or complex dtype");
   const SymInt length = args.size("n_fft"), hop = hop_of(args, length);
   const bool complex = is_complex_tensor(args, "self") || is_complex_tensor(args, "window");
   const bool center = args.is_given("center") && args.flag("center");

@@ -185,7 +185,7 @@ Results put_slices(const RuleArguments& args) {
 Results index_fill(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &index = args.tensor("index");
   normalize_dim(args.number("dim"), self.dim());
-  require_index(args, "index");
+  require_dtype(index.dtype, ScalarType::kInt64, "index");
   require_rank(index, {0, 1}, "index");
   if (args.is_tensor("value")) require_rank(args.tensor("value"), {0}, "value");
   return make(self);
@@ -207,8 +207,7 @@ Results take_along_dim(const RuleArguments& args) {
 }
 
 Results masked_select(const RuleArguments& args) {
-  const Dtype mask = args.tensor("mask").dtype;
-  if (mask != ScalarType::kUint8) require_dtype(mask, ScalarType::kBool, "mask");
+  require_dtype(args.tensor("mask").dtype, ScalarType::kBool, "mask");
   const SymInt count = fresh_up_to(product(broadcast_all(args)), args.dimensions);
   return make({count}, args.tensor("self").dtype);
 }
@@ -289,6 +288,9 @@ Results repeat_interleave(const RuleArguments& args) {
 // searchsorted(), bucketize(): a position for each element of `self`.
 Results found_positions(const RuleArguments& args) {
   const Sizes sizes = args.is_tensor("self") ? args.tensor("self").sizes : Sizes();
+  if (args.is_given("boundaries")) require_rank(args.tensor("boundaries"), {1}, "boundaries");
+  if (args.is_given("sorted_sequence"))
+    require_least_rank(args.tensor("sorted_sequence"), 1, "sorted_sequence");
   return make(sizes, args.flag("out_int32") ? ScalarType::kInt32 : ScalarType::kInt64);
 }
 
@@ -299,8 +301,12 @@ Results is_in(const RuleArguments& args) {
 
 Results count_values(const RuleArguments& args) {
   const SymInt least = args.is_given("minlength") ? args.size("minlength") : SymInt(0);
+  require_rank(args.tensor("self"), {1}, "self");
+  require(args.dimensions, Relation::kGreaterEqual, least, 0, "minlength");
   Dtype dtype = ScalarType::kInt64;
   if (args.is_given("weights")) {
+    require_equal_sizes(args.dimensions, args.tensor("weights").sizes, args.tensor("self").sizes,
+                        {"weights", "self"});
     dtype = args.tensor("weights").dtype;
     if (dtype && *dtype != ScalarType::kFloat32) dtype = ScalarType::kFloat64;
   }

@@ -148,6 +148,7 @@ Results class_loss_forward(const RuleArguments& args) {
 }
 
 Results multi_margin_loss(const RuleArguments& args) {
+  if (args.real("p") != 1 && args.real("p") != 2) throw Raises{"p is neither 1 nor 2"};
   const TensorInfo &input = args.tensor("self"), &target = args.tensor("target");
   return loss(args, input.dim() == 2 ? Sizes{input.sizes[0]} : target.sizes, input.dtype);
 }
@@ -197,11 +198,14 @@ void require_lengths(const RuleArguments& args) {
   require_rank(input, {2, 3}, "log_probs");
   const SymInt samples = input.dim() == 3 ? input.sizes[1] : SymInt(1);
   for (const std::string_view name : {"input_lengths", "target_lengths"}) {
-    if (args.is_tensor(name)) continue;
-    require_equal(args.dimensions, static_cast<std::int64_t>(args.sizes(name).size()), samples,
+    const SymInt count = args.is_tensor(name) ? product(args.tensor(name).sizes)
+                                              : static_cast<std::int64_t>(args.sizes(name).size());
+    require_equal(args.dimensions, count, samples,
                   "length of " + std::string(name) + " and samples of log_probs");
   }
   const TensorInfo& targets = args.tensor("targets");
+  if (targets.dim() == 2)
+    require(args.dimensions, Relation::kEqual, targets.sizes[0], samples, "size of targets in dimension 0");
   if (args.is_tensor("target_lengths") || targets.sizes.empty()) return;
   SymInt sum = 0, longest = 0;
   for (const SymInt& length : args.sizes("target_lengths")) {
@@ -234,6 +238,10 @@ void check_logits_loss(const RuleArguments& args) {
   const TensorInfo *input = find_tensor(args, "self"), *target = find_tensor(args, "target");
   if (input == nullptr || target == nullptr) return;
   require_expandable(args.dimensions, input->sizes, target->sizes, "self");
+  for (const std::string_view name : {"weight", "pos_weight"}) {
+    if (const TensorInfo* weight = find_tensor(args, name))
+      broadcast(weight->sizes, target->sizes, args.dimensions, {name, "target"});
+  }
   if (target->dtype && !is_floating(*target->dtype) && input->dtype && is_floating(*input->dtype)) {
     throw Raises{"target is " + dtype_name(*target->dtype) + ", expected a floating dtype"};
   }
@@ -250,6 +258,8 @@ void check_multilabel(const RuleArguments& args) {
   check_class_target(args);
   const TensorInfo *self = find_tensor(args, "self"), *target = find_tensor(args, "target");
   if (self == nullptr || target == nullptr) return;
+  if (self->dim() == 2)
+    return require_equal_sizes(args.dimensions, self->sizes, target->sizes, {"self", "target"});
   require_equal(args.dimensions, product(self->sizes), product(target->sizes), "numbers of elements",
                 {"self", "target"});
 }
@@ -274,6 +284,7 @@ Results gradient_of_self(const RuleArguments& args) { return make(args.tensor("s
 // are passed over.
 Results gradient_of_softmax(const RuleArguments& args) {
   const TensorInfo& grad = args.tensor("grad_output");
+  require_equal_sizes(args.dimensions, grad.sizes, args.tensor("output").sizes, {"grad_output", "output"});
   const Dtype input = dtype_or(args, "input_dtype", grad.dtype);
   const bool is_converted = grad.dtype == ScalarType::kFloat32 && input == ScalarType::kFloat16;
   return make(grad.sizes, is_converted ? input : grad.dtype);

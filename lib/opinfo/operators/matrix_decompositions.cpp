@@ -219,6 +219,8 @@ Results householder_product(const RuleArguments& args) {
           "number of rows of " + std::string(first_argument(args)));
   require_same_dtype(info.dtype, factors.dtype, {first_argument(args), name});
   require_rank(factors, {info.dim() - 1}, name);
+  require_equal_sizes(args.dimensions, without_last(factors.sizes), without_last(info.sizes, 2),
+                      {name, first_argument(args)});
   require(args.dimensions, Relation::kLessEqual, factors.sizes.back(), info.sizes.back(),
           "size of " + std::string(name) + " in dimension -1");
   return make(info);

@@ -18,7 +18,7 @@ void require_vector(const RuleArguments& args, std::string_view name, const Tens
   if (!args.is_tensor(name)) return;
   const TensorInfo& vector = args.tensor(name);
   const bool both_full = (input.dtype == ScalarType::kFloat32 || input.dtype == ScalarType::kFloat64) &&
-                         (vector.dtype == ScalarType::kFloat32 || vector.dtype == ScalarType::kFloat64);
+                         vector.dtype != ScalarType::kFloat16 && vector.dtype != ScalarType::kBfloat16;
   if (both_full) require_same_dtype(input.dtype, vector.dtype, {"input", name});
   require_rank(vector, {1}, name);
   require_equal(args.dimensions, vector.sizes[0], channels,
@@ -87,6 +87,7 @@ Results native_layer_norm(const RuleArguments& args) {
 
 Results native_group_norm(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
+  require(args.dimensions, Relation::kGreaterEqual, args.size("N"), 0, "N");
   TensorInfo statistics = tensor_of({args.size("N"), args.size("group")}, input.dtype);
   if (input.dtype != ScalarType::kFloat32 && input.dtype != ScalarType::kFloat64) statistics.dtype.reset();
   return make_many({input, statistics, statistics});
@@ -108,13 +109,15 @@ Results norm_except_dim(const RuleArguments& args) {
   return make(std::move(sizes), input.dtype);
 }
 
-// Throws Raises when one dtype is float64 and the other is not: kernels mix half precision with float32 only.
-void check_mixed(const RuleArguments& args, std::string_view input, std::string_view parameter) {
-  const TensorInfo *first = find_tensor(args, input), *second = find_tensor(args, parameter);
-  if (first == nullptr || second == nullptr) return;
-  const auto is_double = [](const TensorInfo& info) { return info.dtype == ScalarType::kFloat64; };
-  if (is_double(*first) != is_double(*second) && first->dtype && second->dtype) {
-    require_same_dtype(first->dtype, second->dtype, {input, parameter});
+// The CPU's kernels mix an input of half precision with parameters of float32, and nothing else.
+void check_mixed(const RuleArguments& args) {
+  const TensorInfo* input = find_tensor(args, "input");
+  if (input == nullptr || !input->device.is_cpu()) return;
+  const bool is_short = input->dtype == ScalarType::kFloat16 || input->dtype == ScalarType::kBfloat16;
+  for (const std::string_view name : {"weight", "bias"}) {
+    const TensorInfo* parameter = find_tensor(args, name);
+    if (parameter != nullptr && !(is_short && parameter->dtype == ScalarType::kFloat32))
+      require_same_dtype(input->dtype, parameter->dtype, {"input", name});
   }
 }
 
@@ -133,13 +136,8 @@ void check_channels(const RuleArguments& args, const SymInt& channels) {
 
 void check_group_norm(const RuleArguments& args) {
   const TensorInfo* input = find_tensor(args, "input");
-  check_mixed(args, "input", "weight");
+  check_mixed(args);
   if (input != nullptr && input->dim() >= 2) check_channels(args, input->sizes[1]);
-}
-
-void check_layer_norm(const RuleArguments& args) {
-  check_mixed(args, "input", "weight");
-  check_mixed(args, "input", "bias");
 }
 
 constexpr OperatorRow kNormalizationRows[] = {
@@ -157,6 +155,7 @@ constexpr OperatorRow kNormalizationRows[] = {
     {"batch_norm",
      {.traits = kNoMacs | kHiddenWrite | kKeepsRank | kForFloats,
       .shape = channel_norm,
+      .strides = &StrideRules::images,
       .batch = {.rule = &BatchRules::batch_norm},
       .example = {ExampleForm::kChannels, 1}}},
     {"batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_update_stats",
@@ -164,6 +163,7 @@ constexpr OperatorRow kNormalizationRows[] = {
     {"group_norm",
      {.traits = kNoMacs | kKeepsRank | kForFloats,
       .shape = group_norm,
+      .strides = &StrideRules::images,
       .check = check_group_norm,
       .batch = {.rule = &BatchRules::group_norm},
       .example = {ExampleForm::kChannels, 2}}},
@@ -171,14 +171,13 @@ constexpr OperatorRow kNormalizationRows[] = {
     {"layer_norm",
      {.traits = kNoMacs | kKeepsRank | kForFloats,
       .shape = shape_norm,
-      .check = check_layer_norm,
+      .check = check_mixed,
       .batch = {.rule = &BatchRules::normalize},
       .example = {ExampleForm::kRows, 2}}},
     {"native_batch_norm", {.traits = kNoMacs | kHiddenWrite | kForFloats, .shape = like_first}},
     {"native_group_norm",
      {.traits = kNoMacs | kForFloats, .shape = native_group_norm, .check = check_group_norm}},
-    {"native_layer_norm",
-     {.traits = kNoMacs | kForFloats, .shape = native_layer_norm, .check = check_layer_norm}},
+    {"native_layer_norm", {.traits = kNoMacs | kForFloats, .shape = native_layer_norm, .check = check_mixed}},
     {"norm_except_dim", {.traits = kNoMacs, .shape = norm_except_dim}},
     {"rms_norm",
      {.traits = kNoMacs | kForFloats, .shape = shape_norm, .batch = {.rule = &BatchRules::normalize}}},

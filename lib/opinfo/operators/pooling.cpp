@@ -1,4 +1,5 @@
-// Pooling: windows that slide over images.
+// Pooling: windows that slide over images.  Functions, as sizes follow from kernel, stride, padding and
+// dilation.
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/shape_helpers.h"
 
@@ -59,6 +60,17 @@ Results resize_spatial(const RuleArguments& args) {
   return with_indices(args, with_last(first_tensor(args), spread(args.sizes("output_size"), Count)));
 }
 
+// fractional_max_pool2d(): a position for each batch, channel and dimension of the image.
+void check_random_samples(const RuleArguments& args) {
+  const TensorInfo &input = first_tensor(args), &samples = args.tensor("random_samples");
+  const std::int64_t count = args.name().ends_with("2d") ? 2 : 3;
+  require_rank(samples, {3}, "random_samples");
+  if (input.dim() == count + 2)
+    require(args.dimensions, Relation::kGreaterEqual, samples.sizes[0], input.sizes[0],
+            "size of random_samples in dimension 0");
+  spread(args.sizes("kernel_size"), static_cast<std::size_t>(count));
+}
+
 void check_divisor(const RuleArguments& args) {
   if (args.is_given("divisor_override"))
     require(args.dimensions, Relation::kNotEqual, args.size("divisor_override"), 0, "divisor_override");
@@ -74,23 +86,46 @@ constexpr OperatorRow kPoolingRows[] = {
     {"adaptive_avg_pool1d",
      {.traits = kNoMacs | kKeepsRank | kForFloats, .shape = resize_spatial<1>, .batch = kPool1d}},
     {"adaptive_avg_pool2d",
-     {.traits = kNoMacs | kKeepsRank | kForFloats, .shape = resize_spatial<2>, .batch = kPool2d}},
-    {"adaptive_avg_pool3d", {.traits = kNoMacs | kKeepsRank, .shape = resize_spatial<3>, .batch = kPool3d}},
+     {.traits = kNoMacs | kKeepsRank | kForFloats,
+      .shape = resize_spatial<2>,
+      .strides = &StrideRules::images,
+      .batch = kPool2d}},
+    {"adaptive_avg_pool3d",
+     {.traits = kNoMacs | kKeepsRank | kForFloats, .shape = resize_spatial<3>, .batch = kPool3d}},
     {"adaptive_max_pool1d", {.traits = kNoMacs, .shape = resize_spatial<1>, .batch = kPool1d}},
-    {"adaptive_max_pool2d", {.traits = kNoMacs | kForFloats, .shape = resize_spatial<2>, .batch = kPool2d}},
+    {"adaptive_max_pool2d",
+     {.traits = kNoMacs | kForFloats,
+      .shape = resize_spatial<2>,
+      .strides = &StrideRules::images,
+      .batch = kPool2d}},
     {"adaptive_max_pool3d", {.traits = kNoMacs, .shape = resize_spatial<3>, .batch = kPool3d}},
     {"avg_pool1d", {.traits = kNoMacs | kKeepsRank, .shape = pool<1>, .batch = kPool1d}},
     {"avg_pool2d max_pool2d",
-     {.traits = kNoMacs | kKeepsRank, .shape = pool<2>, .check = check_divisor, .batch = kPool2d}},
+     {.traits = kNoMacs | kKeepsRank,
+      .shape = pool<2>,
+      .strides = &StrideRules::images,
+      .check = check_divisor,
+      .batch = kPool2d}},
     {"avg_pool3d max_pool3d",
-     {.traits = kNoMacs | kKeepsRank, .shape = pool<3>, .check = check_divisor, .batch = kPool3d}},
+     {.traits = kNoMacs | kKeepsRank,
+      .shape = pool<3>,
+      .strides = &StrideRules::images,
+      .check = check_divisor,
+      .batch = kPool3d}},
     {"fractional_max_pool2d",
-     {.traits = kNoMacs | kForFloats, .shape = resize_spatial<2>, .same_dtype = {"self", "random_samples"}}},
+     {.traits = kNoMacs | kForFloats,
+      .shape = resize_spatial<2>,
+      .check = check_random_samples,
+      .same_dtype = {"self", "random_samples"}}},
     {"fractional_max_pool3d",
-     {.traits = kNoMacs | kForFloats, .shape = resize_spatial<3>, .same_dtype = {"self", "random_samples"}}},
+     {.traits = kNoMacs | kForFloats,
+      .shape = resize_spatial<3>,
+      .check = check_random_samples,
+      .same_dtype = {"self", "random_samples"}}},
     {"max_pool1d", {.traits = kNoMacs | kKeepsRank | kForFloats, .shape = pool<1>, .batch = kPool1d}},
     {"max_pool1d_with_indices", {.traits = kNoMacs, .shape = pool<1>, .batch = kPool1d}},
-    {"max_pool2d_with_indices", {.traits = kNoMacs, .shape = pool<2>, .batch = kPool2d}},
+    {"max_pool2d_with_indices",
+     {.traits = kNoMacs, .shape = pool<2>, .strides = &StrideRules::images, .batch = kPool2d}},
     {"max_pool3d_with_indices", {.traits = kNoMacs, .shape = pool<3>, .batch = kPool3d}},
     {"max_unpool2d", {.traits = kNoMacs | kForFloats, .shape = resize_spatial<2>}},
     {"max_unpool3d", {.traits = kNoMacs | kForFloats, .shape = resize_spatial<3>}},

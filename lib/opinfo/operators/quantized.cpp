@@ -249,11 +249,10 @@ constexpr OperatorRow kQuantizedRows[] = {
      "quantized_decomposed::choose_qparams quantized_decomposed::choose_qparams_per_token "
      "quantized_decomposed::choose_qparams_per_token_asymmetric "
      "quantized_decomposed::choose_qparams_symmetric quantized_decomposed::convert_element_type "
-     "quantized_decomposed::dequantize_per_channel "
      "quantized_decomposed::dequantize_per_channel_group "
-     "quantized_decomposed::dequantize_per_tensor quantized_decomposed::dequantize_per_token "
-     "quantized_decomposed::fake_quant_per_channel quantized_decomposed::quantize_per_channel "
-     "quantized_decomposed::quantize_per_channel_group quantized_decomposed::quantize_per_tensor "
+     "quantized_decomposed::dequantize_per_token "
+     "quantized_decomposed::fake_quant_per_channel "
+     "quantized_decomposed::quantize_per_channel_group "
      "quantized_decomposed::quantize_per_token sparse::qlinear_prepack sparse::qlinear_unpack "
      "torchao::choose_qparams_affine torchao::choose_scale_float8 torchao::dequantize_affine "
      "torchao::dequantize_affine_float8 torchao::dequantize_affine_float8_non_decomposed "
@@ -278,6 +277,9 @@ constexpr OperatorRow kQuantizedRows[] = {
      "prepacked::conv2d_transpose_clamp_run",
      {.macs = packed_conv_transpose}},
     {"_quantized::linear _quantized::linear_dynamic", {.traits = kRankByRanks, .macs = packed_linear}},
+    {"quantized_decomposed::dequantize_per_channel quantized_decomposed::dequantize_per_tensor "
+     "quantized_decomposed::quantize_per_channel quantized_decomposed::quantize_per_tensor",
+     {.traits = kNoMacs, .strides = &StrideRules::copied}},
     {"dequantize", {.traits = kNoMacs, .shape = dequantize}},
     {"export::access_subclass_inner_tensor", {.traits = kNoMacs}},
     {"fake_quantize_per_channel_affine_cachemask fake_quantize_per_tensor_affine_cachemask",

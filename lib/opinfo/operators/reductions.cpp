@@ -61,6 +61,9 @@ Results segment_reduce(const RuleArguments& args) {
 
 // max(x), max(x, dim) with positions, max(x, other)
 Results extreme(const RuleArguments& args) {
+  require_dtype(
+      first_tensor(args).dtype, [](ScalarType type) { return !is_complex(type); }, first_argument(args),
+      "a real dtype");
   if (args.is_given("other")) return make(broadcast_all(args), promoted(args, {"self", "other"}));
   const TensorInfo& self = first_tensor(args);
   if (!args.is_given("dim")) return make(Sizes(), self.dtype);
@@ -68,11 +71,24 @@ Results extreme(const RuleArguments& args) {
   return two(reduced(args, self), self.dtype, ScalarType::kInt64);
 }
 
+// Returns whether a norm of matrices is one of their singular values: "nuc", 2 and -2.
+bool needs_singular_values(const RuleArguments& args) {
+  if (!args.is_given("ord")) return false;
+  if (const auto* text = args.value("ord").get_if<std::string>()) return *text != "fro";
+  return args.real("ord") == 2 || args.real("ord") == -2;
+}
+
 Results matrix_norm(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
   require_dtype(self.dtype, is_inexact, first_argument(args), "a floating or complex dtype");
   const Dtype dtype = real_dtype(dtype_or(args, "dtype", self.dtype));
   require_least_rank(self, 2, first_argument(args));
+  if (needs_singular_values(args)) {
+    const auto is_precise = [](ScalarType type) {
+      return type != ScalarType::kFloat16 && type != ScalarType::kBfloat16;
+    };
+    require_dtype(dtype, is_precise, first_argument(args), "float32 or float64");
+  }
   const std::vector<std::int64_t> dims =
       args.is_given("dim") ? args.numbers("dim") : std::vector<std::int64_t>{-2, -1};
   if (dims.size() != 2) throw Raises{"dim has length " + std::to_string(dims.size()) + ", expected 2"};
@@ -188,6 +204,9 @@ Results gradient(const RuleArguments& args) {
 
 Results topk(const RuleArguments& args) {
   TensorInfo self = first_tensor(args);
+  require_dtype(
+      self.dtype, [](ScalarType type) { return type != ScalarType::kBool; }, "self",
+      "a dtype other than bool");
   const auto dim = static_cast<std::size_t>(normalize_dim(args.number("dim"), self.dim()));
   require(args.dimensions, Relation::kGreaterEqual, args.size("k"), 0, "k");
   require(args.dimensions, Relation::kLessEqual, args.size("k"),
@@ -229,17 +248,11 @@ SymInt covariance(const RuleArguments& args, const Results&) {
 
 // Matrix norms that need singular values have an unknown cost; other norms have no MACs.
 SymInt matrix_norm(const RuleArguments& args, const Results&) {
-  if (!args.is_given("ord")) return 0;
-  const AbstractValue& order = args.value("ord");
-  if (const auto* text = order.get_if<std::string>()) {
-    if (*text == "fro") return 0;
-    throw CannotTell{};
-  }
+  if (!needs_singular_values(args)) return 0;
   const bool is_vector =
-      args.name() == "aten::linalg_norm" &&
+      args.name() == "aten::linalg_norm" && args.value("ord").get_if<std::string>() == nullptr &&
       (args.is_given("dim") ? args.sizes("dim").size() : operand(args, "self").sizes.size()) == 1;
-  const double number = args.real("ord");
-  if (!is_vector && (number == 2 || number == -2)) throw CannotTell{};
+  if (!is_vector) throw CannotTell{};
   return 0;
 }
 

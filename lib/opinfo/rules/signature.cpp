@@ -26,6 +26,7 @@ constexpr DtypeWord kDtypeWords[] = {
     {"float", float_dtype},
     {"real", real_dtype, [](ScalarType type) { return !is_complex(type); }, "a real dtype"},
     {"complex", complex_dtype},
+    {"number", nullptr, [](ScalarType type) { return type != ScalarType::kBool; }, "a dtype other than bool"},
     {"sum", sum_dtype},
     {"floating", nullptr, is_floating, "a floating dtype"},
     {"inexact", nullptr, [](ScalarType type) { return !is_integral(type); }, "a floating or complex dtype"},
@@ -93,10 +94,11 @@ std::string_view name_of(const RuleArguments& args, std::size_t operand) {
   return nth(args.schema().arguments, operand).name;
 }
 
-// Returns null for an argument that is left out.
-const TensorInfo* find_operand(const RuleArguments& args, std::size_t operand) {
+// Returns null for an argument that is left out, and for a number in the place of a tensor of any sizes.
+const TensorInfo* find_operand(const RuleArguments& args, std::size_t operand, const SignatureWord& word) {
   const std::string_view name = name_of(args, operand);
-  return args.is_given(name) ? &args.tensor(name) : nullptr;
+  const bool is_tensor = args.is_given(name) && (word.dims != "." || args.is_tensor(name));
+  return is_tensor ? &args.tensor(name) : nullptr;
 }
 
 bool has_rank(const SignatureWord& word, std::size_t rank) {
@@ -110,7 +112,7 @@ const SignatureForm& form_of(const RuleArguments& args, const OperatorFacts& fac
     bool fits = true;
     for (std::size_t i = 0; i < form.operands.size() && fits; ++i) {
       const SignatureWord& word = form.operands[i];
-      const TensorInfo* info = word.sign == '+' ? nullptr : find_operand(args, i);
+      const TensorInfo* info = word.sign == '+' ? nullptr : find_operand(args, i, word);
       fits = info == nullptr || has_rank(word, info->sizes.size());
       if (fits || facts.forms->size() > 1) continue;
       const auto rank = std::ssize(word.dims);
@@ -136,13 +138,18 @@ struct Bound {
   const SignatureForm& form;
   ShapeEnv& dimensions;
   std::map<char, SymInt> letters;
-  std::vector<Sizes> ellipses;  // of the operands
+  std::vector<std::pair<std::string_view, Sizes>> ellipses;  // of the operands, by name
 
   Sizes sizes_of(const std::string& dims) const {
     Sizes sizes;
     for (std::size_t i = 0; i < dims.size(); ++i) {
       if (dims[i] == '.') {
-        for (const Sizes& ellipsis : ellipses) sizes = broadcast(sizes, ellipsis, dimensions);
+        if (ellipses.empty()) throw CannotTell{};
+        std::string names;  // of the tensors so far: "self, tensor1"
+        for (const auto& [name, ellipsis] : ellipses) {
+          sizes = broadcast(sizes, ellipsis, dimensions, {names, name});
+          names.append(names.empty() ? "" : ", ").append(name);
+        }
       } else if (dims[i] == '&' && i + 1 < dims.size()) {
         sizes.back() = min(sizes.back(), size_of(dims[++i]));
       } else {
@@ -163,11 +170,16 @@ Bound bind(const RuleArguments& args, const OperatorFacts& facts) {
   std::map<char, std::size_t> owners;  // the operands that had each letter before
   for (std::size_t i = 0; i < bound.form.operands.size(); ++i) {
     const SignatureWord& word = bound.form.operands[i];
-    const TensorInfo* info = word.sign == '+' ? nullptr : find_operand(args, i);
+    const TensorInfo* info = word.sign == '+' ? nullptr : find_operand(args, i, word);
+    const std::string_view name = name_of(args, i);
+    const bool is_number = info == nullptr && !bound.ellipses.empty() && args.is_given(name);
+    const DtypeWord* dtype = find_dtype_word(word.dtype);
+    if (dtype != nullptr && (info != nullptr || is_number)) {
+      require_dtype(is_number ? number_dtype(args, name) : info->dtype, dtype->is_right, name,
+                    dtype->expected);
+    }
     if (info == nullptr) continue;
-    if (const DtypeWord* dtype = find_dtype_word(word.dtype))
-      require_dtype(info->dtype, dtype->is_right, name_of(args, i), dtype->expected);
-    Sizes& ellipsis = bound.ellipses.emplace_back();
+    Sizes& ellipsis = bound.ellipses.emplace_back(name, Sizes()).second;
     for_each_size(word, info->sizes, [&](char letter, const SymInt& size, std::size_t dim) {
       if (letter == '.') return ellipsis.push_back(size);
       const auto [known, is_new] = bound.letters.try_emplace(letter, size);
@@ -196,7 +208,9 @@ Dtype common_dtype(const RuleArguments& args, const SignatureForm& form) {
   std::optional<std::size_t> first;  // of the factors and what is added
   Dtype common;
   for (std::size_t i = 0; i < form.operands.size(); ++i) {
-    const TensorInfo* info = find_operand(args, i);
+    const TensorInfo* info = find_operand(args, i, form.operands[i]);
+    if (info == nullptr && form.summed.empty() && args.is_given(name_of(args, i)))
+      promotion.add_number(args, name_of(args, i));
     if (info == nullptr) continue;
     if (form.summed.empty()) promotion.add(*info);
     const char sign = form.operands[i].sign;
@@ -225,9 +239,9 @@ Dtype dtype_of(const RuleArguments& args, const SignatureForm& form, std::string
 }
 
 const OperatorFacts& facts_of_call(const RuleArguments& args) {
-  std::string_view name = args.name();
-  if (name.ends_with('_')) name.remove_suffix(1);
-  return facts_of(name);
+  const std::string_view name = args.name();
+  const OperatorFacts& facts = facts_of(name);
+  return facts.forms == nullptr && name.ends_with('_') ? facts_of(name.substr(0, name.size() - 1)) : facts;
 }
 
 }  // namespace
@@ -268,7 +282,8 @@ Results shape_by_signature(const RuleArguments& args) {
     results.push_back(std::move(info));
   }
   for (std::size_t i = 0; i < bound.form.operands.size(); ++i) {
-    const TensorInfo* info = bound.form.operands[i].sign == '+' ? find_operand(args, i) : nullptr;
+    const TensorInfo* info =
+        bound.form.operands[i].sign == '+' ? find_operand(args, i, bound.form.operands[i]) : nullptr;
     if (info != nullptr) require_expandable(args.dimensions, info->sizes, results[0].sizes, name_of(args, i));
   }
   results.resize(std::min(results.size(), args.schema().results.size()));

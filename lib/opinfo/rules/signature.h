@@ -6,12 +6,14 @@
 //   linear  "...k * nk + n -> ...n | ...k * k + ... -> ..."
 //   eigh    "...nn -> ...n:real ...nn"
 //   sum     "... -> .../dim:sum"
+//   sub     "...:number ...:number -> ..."
 //   zeros   "-> <size>:float32"
 //
 // Words before the arrow are the first arguments of the schema, those behind it the results, of which an
 // overload may have fewer.
 // - Sizes: a letter is a dimension, which has one size wherever it stands, "?" one of unknown size, "m&n" the
-//   smaller of two; "..." are any dimensions, broadcast; "<size>" those that the argument `size` lists.
+//   smaller of two; "..." are any dimensions, broadcast (a number has none); "<size>" those that the argument
+//   `size` lists.
 //   "/dim" removes those that the argument `dim` names, or makes them 1 (`keepdim`).  Of several forms
 //   between "|", a call has the first that fits its ranks.
 // - Signs: "*" stands between factors, and a letter that two have and the result lacks is summed over.  What
@@ -19,7 +21,8 @@
 // - Dtypes: where there is a sum, factors and what is added have one dtype, which is the result's; otherwise
 //   dtypes are promoted.  Behind ":", a result has the dtype "int32", that of the "first" argument, or what
 //   "float", "real", "complex", "sum" make of it (shape_helpers.h); and an argument has to be "floating",
-//   "real", "inexact" or an "index".  An argument `dtype` or `out_dtype` of the call comes first.
+//   "real", "inexact", a "number" (no bool) or an "index".  An argument `dtype` or `out_dtype` of the call
+//   comes first.
 // - Multiply-accumulates: the sizes of the result that factors have, times those summed over.
 #pragma once
 

@@ -14,7 +14,7 @@ namespace fxtrace {
 
 // Calls visit(word) for the words of a text that separates them by single spaces: "conv1d conv2d".
 template <class Visit>
-void for_each_word(std::string_view words, const Visit& visit) {
+constexpr void for_each_word(std::string_view words, const Visit& visit) {
   while (!words.empty()) {
     const std::string_view word = words.substr(0, words.find(' '));
     visit(word);

@@ -19,7 +19,7 @@ struct FunctionSchema : BasicSchema<TypePtr, Constant> {
   std::string name;           // "aten::add", "forward", "__torch__.f"
   std::string overload_name;  // "Tensor"
   // For operators only: the symbol of the name, and the row.  The row is null for operators that a model
-  // declares, even when extensions.inc of lib/operators has one.
+  // declares, even when schemas/operators/extensions.txt has one.
   Symbol symbol = Symbol::kNone;
   const Operator* row = nullptr;
 };

@@ -14,15 +14,11 @@ namespace {
 
 using namespace std::string_view_literals;  // NOLINT: for the rows
 
-struct OrderRow {
-  std::string_view name;
-  std::string_view overloads;  // with spaces between them; "-" is the one without a name
-};
-
-// The operators whose overloads LibTorch tries in an order other than that of their names.  The order decides
-// when several fit.  Sorted by name; tests/python/test_script.py compares it with torch.
-constexpr OrderRow kOrders[] = {
-#include "torchscript/operators/overload_order.inc"
+// The operators whose overloads LibTorch tries in an order other than that of their names: the name, and the
+// overloads; "-" is the one without a name.  The order decides when several fit.  Sorted by name;
+// tests/python/test_script.py compares it with torch.
+constexpr std::string_view kOrders[] = {
+#include "schemas/operators/overload_order.inc"
 };
 
 // Returns the place of an overload in the order; overloads that are not in it come last.
@@ -48,12 +44,11 @@ class Registered {
     }
     static const std::vector<const FunctionSchema*> none;
     if (rows.empty()) return none;  // not remembered: files may have any number of unknown names
-    const auto order =
-        std::lower_bound(std::begin(kOrders), std::end(kOrders), text,
-                         [](const OrderRow& row, std::string_view key) { return row.name < key; });
-    if (order != std::end(kOrders) && order->name == text) {
-      std::stable_sort(rows.begin(), rows.end(), [&](const Operator* a, const Operator* b) {
-        return rank_in(order->overloads, a->overload()) < rank_in(order->overloads, b->overload());
+    const auto name_of = [](std::string_view order) { return order.substr(0, order.find(' ')); };
+    const auto* const order = std::ranges::lower_bound(kOrders, text, {}, name_of);
+    if (order != std::end(kOrders) && name_of(*order) == text) {
+      std::ranges::stable_sort(rows, {}, [&](const Operator* row) {
+        return rank_in(order->substr(text.size() + 1), row->overload());
       });
     }
     std::vector<const FunctionSchema*>& result = by_name_[name];

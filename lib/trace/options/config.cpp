@@ -24,16 +24,15 @@ void read_config(std::string_view text, const std::string& file, Config& config)
   const JsonDocument document(text, file, kJsonRules);
   const JsonValue root = document.root();
   object_fields(root, "an object with options");
-  if (const auto format = root.find_or_null("format")) {
-    format->fail_at_key(
-        "unknown option 'format': this looks like a whole collection; use the value of its 'options'");
+  if (const auto format = root.find_or_null("format");
+      format && format->is_string() && format->string() == "fxtrace.graph_collection") {
+    format->fail_at_key("this is a whole collection; use the value of its 'options'");
   }
-  std::vector<std::string> known{"$schema"};
+  std::vector<std::string> known;
   for (const OptionRow& row : option_table()) {
     if (!row.key.empty()) known.push_back(row.key);
   }
-  check_keys(root, known, "option");
-  if (const auto schema = root.find_or_null("$schema")) read_string(*schema);
+  check_document(root, "fxtrace.config", known, "option");
   // Options are read in the order of the table, whatever the order of keys in the file.
   OptionSource source{.folder = std::filesystem::path(file).parent_path()};
   for (const OptionRow& row : option_table()) {

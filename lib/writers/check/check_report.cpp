@@ -7,15 +7,15 @@
 #include "support/text/printable.h"
 #include "writers/check/check_words.h"
 #include "writers/check/check_writers.h"
+#include "writers/formats/document.h"
 #include "writers/formats/markdown_text.h"
-#include "writers/formats/text_report.h"
 
 namespace fxtrace {
 namespace {
 
-class CheckText : TextReport {
+class CheckText : Document {
  public:
-  using TextReport::TextReport;
+  using Document::Document;
 
   void write(const CheckReport& report) {
     line(bold(check_words::headline(report)));
@@ -36,15 +36,15 @@ class CheckText : TextReport {
     const char* colour = rule.severity == Severity::kError ? kRed : kYellow;
     line("\n" + layout_.paint(to_string(rule.severity), colour) + "  " + bold(check_words::rule(rule)));
     if (rule.message) line("  " + short_line(*rule.message));
-    for (std::size_t i = 0; i < std::min(offences.size(), kMost); ++i) {
+    const std::size_t shown = std::min(offences.size(), kMost);
+    for (std::size_t i = 0; i < shown; ++i) {
       line("  " + short_line(offences[i]->message));
       const std::string places = check_words::places(*offences[i]);
       const std::string source = check_words::source(*offences[i]);
       if (places.empty() && source.empty()) continue;
       line("    " + places + (places.empty() || source.empty() ? "" : "  ") + dim(source));
     }
-    if (offences.size() > kMost)
-      line("  ... and " + std::to_string(offences.size() - kMost) + " more (--json has all)");
+    left_out(offences.size() - shown, nullptr, "  ");
   }
 };
 

@@ -1,5 +1,7 @@
 #include "writers/formats/json_parts.h"
 
+#include "writers/formats/field_writer.h"
+
 namespace fxtrace {
 
 void write_format(JsonEmitter& json, std::string_view format, int version) {
@@ -12,10 +14,8 @@ void write_format(JsonEmitter& json, std::string_view format, int version) {
 }
 
 void write_model_fields(JsonEmitter& json, const GraphCollection::Model& model) {
-  json.field("file", model.file);
-  json.field("kind", model.kind);
-  json.text_or_null("type", model.type);
-  json.field("method", model.method);
+  FieldWriter fields(json);
+  describe(fields, model);
 }
 
 void write_total(JsonEmitter& json, std::string_view name, const TensorTotal& total, bool with_kinds) {
@@ -30,35 +30,15 @@ void write_total(JsonEmitter& json, std::string_view name, const TensorTotal& to
 }
 
 void write_stored(JsonEmitter& json, const std::vector<StoredPart>& stored) {
-  if (stored.empty()) return;
-  json.key("stored").objects(stored, [&](const StoredPart& part) {
-    json.field("name", part.name);
-    json.field("shape", part.shape);
-    json.field("dtype", part.dtype);
-  });
+  FieldWriter(json).optional("stored", stored);
 }
 
 void write_source(JsonEmitter& json, const std::optional<SourceLocation>& source, std::string_view name) {
-  json.key(name);
-  if (!source) return json.null();
-  json.object([&] {
-    json.field("file", source->file);
-    json.field("line", source->line > 0 ? std::optional(source->line) : std::nullopt);
-    json.field("function", source->function);
-    json.field("text", source->text);
-  });
+  FieldWriter(json).nullable(name, source);
 }
 
 void write_failure(JsonEmitter& json, const std::optional<Failure>& failure) {
-  json.key("failure");
-  if (!failure) return json.null();
-  json.object([&] {
-    json.field("kind", to_string(failure->kind));
-    json.field("message", failure->message);
-    json.field("module", failure->module);
-    json.text_or_null("op", failure->op);
-    write_source(json, failure->source);
-  });
+  FieldWriter(json).nullable("failure", failure);
 }
 
 }  // namespace fxtrace

@@ -42,10 +42,4 @@ std::string markdown_row(const std::vector<std::string>& cells) {
   return row + "\n";
 }
 
-std::string markdown_list(const std::vector<std::pair<std::string, std::string>>& lines) {
-  std::string list;
-  for (const auto& [label, text] : lines) list += "- " + label + ": " + markdown_code(text) + "\n";
-  return list;
-}
-
 }  // namespace fxtrace

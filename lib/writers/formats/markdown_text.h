@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace fxtrace {
@@ -15,9 +14,7 @@ std::string markdown_code(const std::string& text);
 // Returns a sentence unchanged if nothing in it could be markup or a link; otherwise as code.
 std::string markdown_sentence(const std::string& text);
 
-// Return lines: a row of a table, whose cells are Markdown; and a list of labels with texts, which become
-// code.
+// Returns the line of a table's row, whose cells are Markdown.
 std::string markdown_row(const std::vector<std::string>& cells);
-std::string markdown_list(const std::vector<std::pair<std::string, std::string>>& lines);
 
 }  // namespace fxtrace

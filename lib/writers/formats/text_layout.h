@@ -1,4 +1,4 @@
-// The layout of text reports: the width of the terminal, and colours.
+// The layout of documents: the width of the terminal, and colours.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,7 @@ struct TextLayout {
   static constexpr std::size_t kAny = std::size_t{1} << 30;  // for files and pipes: no text is cut
   std::size_t width = kAny;  // columns of the terminal; lines of notes and totals may be longer
   bool colour = false;       // also enables bars of each row's share
+  bool is_markdown = false;  // GitHub's Markdown instead, which has neither width nor colours
 
   // Returns the width to which sentences are wrapped.
   std::size_t line() const { return width == kAny ? 100 : width; }

@@ -511,7 +511,7 @@ class ClassWriter {
         parameter.comment += (parameter.comment.empty() ? "" : ", ") +
                              ("default " + print_argument(graph.graph, *parameter.default_value));
       } else if (has_default) {
-        file_.helpers.insert("_given");
+        file_.helpers.insert({"_MISSING", "_given"});
         late_.push_back(parameter.text);
         parameter.text += "=_MISSING";
       }

@@ -2,6 +2,7 @@
 // data that the classes of a file share.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -36,8 +37,11 @@ struct FxFile {
 
   // Collected while classes are written: Python modules, and helpers that the file defines.
   std::set<std::string> imports{"torch"};
-  std::set<std::string> helpers;
+  std::set<std::string, std::less<>> helpers;
 };
+
+// Returns the text of fx_helpers.py.
+std::string_view fx_helpers_text();
 
 // Returns the source of the class.
 std::string write_fx_class(const std::string& name, const ModuleGraph& graph, FxFile& file);

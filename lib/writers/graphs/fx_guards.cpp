@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "operators/operators.h"
 #include "shapes/scalar_type.h"
 #include "support/text/words.h"
 #include "writers/formats/python_text.h"
@@ -22,17 +23,14 @@ constexpr std::array<std::string_view, 9> kMethods{
 constexpr std::array<std::string_view, 7> kAttributes{"device", "dtype",         "is_cuda", "is_meta",
                                                       "ndim",   "requires_grad", "shape"};
 
-// Functions of torch that tell the state of the process.
-constexpr std::array<std::string_view, 6> kProcess{"_nnpack_available",       "_use_cudnn_rnn_flatten_weight",
-                                                   "is_autocast_cpu_enabled", "is_autocast_enabled",
-                                                   "is_grad_enabled",         "is_vulkan_available"};
-
+// Returns whether a call of torch asks for the state of the process: it takes nothing and gives a bool.
 bool is_process_question(const Expression& value) {
   constexpr std::string_view kTorch = "torch.";
   if (value.kind() != ExpressionKind::kCall || value.parts().size() != 1) return false;
   const std::string function = value.parts()[0].text();
-  return function.starts_with(kTorch) &&
-         std::ranges::find(kProcess, std::string_view(function).substr(kTorch.size())) != kProcess.end();
+  if (!function.starts_with(kTorch)) return false;
+  const Operator* op = find_operator("aten::" + function.substr(kTorch.size()), "");
+  return op != nullptr && op->signature == "() -> bool";
 }
 
 bool is_type_question(const Expression& value) {

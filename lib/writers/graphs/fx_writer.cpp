@@ -24,218 +24,29 @@
 namespace fxtrace {
 namespace {
 
+// A function, class or constant of fx_helpers.py.
 struct Helper {
-  const char* name;
-  std::array<const char*, 2> imports;
-  const char* text;
+  std::string_view name, text;
 };
-// Python functions and classes that are written only to files that need them.
-constexpr std::array<Helper, 17> kHelpers{{
-    {"_check_libraries",
-     {},
-     R"py(
-def _check_libraries(given, needed):
-    """Operators of other libraries may do anything: the caller must say that they may run."""
-    missing = [name for name in needed if name not in given]
-    if missing:
-        raise NotImplementedError(
-            f"the graph calls operators of {', '.join(missing)}, which may do anything: libraries={missing!r} if you trust them"
-        )
-)py"},
-    {"_sparse",
-     {},
-     R"py(
-def _sparse(function):
-    """A function that makes a sparse tensor, with torch's check of the indices against the sizes."""
 
-    def make(*args, **kwargs):
-        with torch.sparse.check_sparse_tensor_invariants():
-            return function(*args, **kwargs)
-
-    return make
-)py"},
-    {"_text",
-     {"math"},
-     R"py(
-def _text(value):
-    """The text that TorchScript's str() gives: "1000." for 1000.0."""
-    if isinstance(value, float):
-        if -(2.0**63) <= value < 2.0**63 and value == int(value):
-            return f"{int(value)}."
-        return ("-" if value != value and math.copysign(1, value) < 0 else "") + f"{value:.17g}"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_text(key)}: {_text(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_text, value)) + "]"
-    if isinstance(value, tuple):
-        return "(" + ", ".join(map(_text, value)) + (",)" if len(value) == 1 else ")")
-    return str(value)
-)py"},
-    {"_given",
-     {},
-     R"py(
-_MISSING = object()
-
-
-def _given(value, name):
-    """An input without a default behind one that has a default, which Python does not allow."""
-    if value is _MISSING:
-        raise TypeError(f"forward() is missing the argument {name!r}")
-)py"},
-    {"_part",
-     {},
-     R"py(
-def _part(value, key):
-    """The item of an input at a key or position, or the field of a named tuple."""
-    if isinstance(value, tuple) and isinstance(key, str):
-        return value[value._fields.index(key)]
-    return value[key]
-)py"},
-    {"_check",
-     {},
-     R"py(
-def _check(value, fixed, guard):
-    """Check that an input has the value that the graph was traced with."""
-    if isinstance(fixed, (list, tuple)):
-        same = isinstance(value, (list, tuple)) and len(value) == len(fixed)
-        for one, other in zip(value, fixed) if same else ():
-            _check(one, other, guard)
-    else:
-        same = value is None if fixed is None else value is not None and bool(value == fixed)
-        same = same or (isinstance(value, float) and value != value and fixed != fixed)
-    if not same:
-        raise ValueError(f"the graph was traced with {guard}, which does not hold")
-)py"},
-    {"_value",
-     {},
-     R"py(
-def _value(holder, name):
-    """An attribute that a graph reads, which must not be a function, class or module of Python."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-    value = getattr(holder, name)
-    own = (torch.nn.Module, torch.jit.RecursiveScriptClass)
-    if isinstance(value, type(torch)) or (callable(value) and not isinstance(value, own)):
-        raise TypeError(f"{name} is not a module, tensor or other value")
-    return value
-)py"},
-    {"_find",
-     {},
-     R"py(
-def _find(model, path, separator="."):
-    """The module, parameter, buffer or other value of the model with this qualified name."""
-    value = model
-    for name in path.split(separator):
-        tables = (value._modules, value._parameters, value._buffers) if isinstance(value, torch.nn.Module) else ()
-        found = [table[name] for table in tables if name in table]
-        value = found[0] if found else _value(value, name)
-    return value
-)py"},
-    {"_method",
-     {},
-     R"py(
-def _method(module, name):
-    """A method that a graph calls: one of TorchScript, or of the module's classes up to that which defines forward."""
-    if isinstance(module, torch.jit.ScriptModule):
-        is_own = module._c._has_method(name)
-    else:
-        is_own = False
-        for base in type(module).__mro__:
-            is_own = is_own or name in vars(base)
-            if is_own or "forward" in vars(base):
-                break
-    if not is_own:
-        raise TypeError(f"{name} is not a method that the module's forward could call")
-    return getattr(module, name)
-)py"},
-    {"_object_method",
-     {},
-     R"py(
-def _object_method(value, name):
-    """A method of a script object."""
-    if not isinstance(value, (torch.ScriptObject, torch.jit.RecursiveScriptClass)):
-        raise TypeError(f"{name} is called on a value that is not a script object")
-    return getattr(value, name)
-)py"},
-    {"_assume",
-     {},
-     R"py(
-def _assume(holds, guard):
-    if not holds:
-        raise ValueError(f"these inputs are not what the graph was traced for: {guard} does not hold")
-)py"},
-    {"_constant", {"zipfile"}, R"py(
-def _constant(archive, record, dtype, shape, stride, offset):
-    """A tensor in a record of the archive, which is a zip file."""
-    with zipfile.ZipFile(archive) as file:
-        (name,) = (name for name in file.namelist() if name.partition("/")[2] == record)
-        storage = torch.frombuffer(bytearray(file.read(name)), dtype=dtype)
-    return storage.as_strided(shape, stride, offset)
-)py"},
-    {"_constant_object", {"io", "zipfile"}, R"py(
-def _constant_object(archive, type_name, index):
-    """A script object or a tensor of the archive's constants: TorchScript itself reads it, for a module that returns it."""
-    code = f"""class Holder(Module):
-  __parameters__ = []
-  __buffers__ = []
-  def forward(self: __torch__.Holder) -> {type_name if type_name == "Tensor" else "__torch__." + type_name}:
-    return CONSTANTS.c{index}
-"""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(archive) as file, zipfile.ZipFile(buffer, "w") as holder:
-        for name in file.namelist():
-            record = name.partition("/")[2]
-            if record in ("version", "constants.pkl", "byteorder") or record.startswith("constants/"):
-                holder.writestr(f"holder/{record}", file.read(name))
-        holder.writestr("holder/data.pkl", b"\x80\x02c__torch__\nHolder\n)\x81}b.")
-        holder.writestr("holder/code/__torch__.py", code)
-    buffer.seek(0)
-    return torch.jit.load(buffer, map_location="cpu")()
-)py"},
-    {"_Overloaded", {}, R"py(
-class _Overloaded(torch.nn.Module):
-    """A recurrent module. TorchScript compiles its forward twice, for a tensor and for a packed sequence."""
-
-    def __init__(self, module):
-        super().__init__()
-        self.module = module
-
-    def forward(self, input, *args, **kwargs):
-        call = self.module
-        if hasattr(call, "forward__0"):
-            call = call.forward__0 if isinstance(input, torch.Tensor) else call.forward__1
-        return call(input, *args, **kwargs)
-)py"},
-    {"_runs_bodies",
-     {},
-     R"py(
-def _runs_bodies():
-    """torch traces bodies of control flow under autograd, which fails where they have modules: then they just run."""
-    return torch.is_grad_enabled() and not (
-        torch.compiler.is_compiling()
-        or torch.utils._python_dispatch._get_current_dispatch_mode() is not None
-        or torch._C._functorch.peek_interpreter_stack() is not None
-    )
-)py"},
-    {"_cond",
-     {},
-     R"py(
-def _cond(predicate, true_body, false_body, operands):
-    if _runs_bodies():
-        return (true_body if predicate else false_body)(*operands)
-    return torch.ops.higher_order.cond(predicate, true_body, false_body, operands)
-)py"},
-    {"_while_loop",
-     {},
-     R"py(
-def _while_loop(goes_on, body, carried, operands):
-    if not _runs_bodies():
-        return torch.ops.higher_order.while_loop(goes_on, body, carried, operands)
-    while goes_on(*carried, *operands):
-        carried = body(*carried, *operands)
-    return tuple(carried)
-)py"},
-}};
+// Returns the helpers in the order of the file, where two blank lines are between them and in front of the
+// first.
+std::vector<Helper> read_helpers() {
+  constexpr std::string_view kBetween = "\n\n\n";
+  std::vector<Helper> helpers;
+  std::string_view rest = fx_helpers_text();
+  rest.remove_suffix(1);  // the end of the last line
+  for (std::size_t end = rest.find(kBetween); end != std::string_view::npos;) {
+    rest.remove_prefix(end + kBetween.size());
+    end = rest.find(kBetween);
+    std::string_view name = rest;
+    for (const std::string_view keyword : {"def ", "class "}) {
+      if (name.starts_with(keyword)) name.remove_prefix(keyword.size());
+    }
+    helpers.push_back({name.substr(0, name.find_first_of(" (")), rest.substr(0, end)});
+  }
+  return helpers;
+}
 
 // Names that classes and helpers use, so that no class or function of the file may have them.
 constexpr std::string_view kUsed =
@@ -249,8 +60,7 @@ class FileWriter {
 
   void write() {
     for_each_word(kUsed, [&](std::string_view name) { file_.names.reserve(name); });
-    for (const Helper& helper : kHelpers) file_.names.reserve(helper.name);
-    file_.names.reserve("_MISSING");
+    for (const Helper& helper : helpers_) file_.names.reserve(helper.name);
     for (const ModuleGraph& graph : collection_.graphs) find_functions(graph);
     for (auto& [target, name] : file_.missing) name = file_.names.create(target);
     for (auto& [names, name] : file_.named_tuples)
@@ -271,16 +81,15 @@ class FileWriter {
     for (std::size_t i = 0; i < collection_.graphs.size(); ++i) {
       texts.push_back(write_fx_class(classes[i], collection_.graphs[i], file_));
     }
-    for (const Helper& helper : kHelpers) {
-      if (!file_.helpers.contains(helper.name)) continue;
-      for (const char* import : helper.imports) {
-        if (import != nullptr) file_.imports.insert(import);
+    std::erase_if(helpers_, [&](const Helper& helper) { return !file_.helpers.contains(helper.name); });
+    for (const Helper& helper : helpers_) {
+      for (const char* module : {"io", "math", "zipfile"}) {
+        if (helper.text.find(" " + std::string(module) + ".") != std::string_view::npos)
+          file_.imports.insert(module);
       }
     }
     header(classes);
-    for (const Helper& helper : kHelpers) {
-      if (file_.helpers.contains(helper.name)) out_ << '\n' << helper.text;
-    }
+    for (const Helper& helper : helpers_) out_ << "\n\n" << helper.text << '\n';
     for (const auto& [target, name] : file_.missing) {
       out_ << "\n\ndef " << name << "(*args, **kwargs):\n    raise NotImplementedError("
            << python_string(target +
@@ -444,7 +253,8 @@ its name in `libraries`.
   const GraphCollection& collection_;
   std::ostream& out_;
   FxFile file_;
-  std::set<std::string> spaces_;  // namespaces of operators that torch does not have itself
+  std::vector<Helper> helpers_ = read_helpers();  // in the end, those that the file needs
+  std::set<std::string> spaces_;                  // namespaces of operators that torch does not have itself
   bool calls_modules_ = false;
 };
 

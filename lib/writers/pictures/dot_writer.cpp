@@ -35,7 +35,7 @@ constexpr const char* kClusterFills[] = {"#f6f8fa", "#ffffff"};
 class DotWriter {
  public:
   DotWriter(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
-            const Marking& marking = {})
+            const Marking& marking)
       : collection_(collection),
         out_(out),
         options_(options),
@@ -185,15 +185,13 @@ class DotWriter {
       for (const Index child : box.children) this->box(child, indent, level);
       return;
     }
-    const Label label = labels_.label(index);
+    const BoxText text = box_text(picture_, labels_, index, options_.max_label);
     const MarkStyle* mark = mark_of(index);
     out_ << indent << "subgraph cluster_b" << index << " {\n"
-         << indent << "  label=<" << title_html(title_of(mark, open_title(picture_, label, index)), kNewLine);
-    if (!label.type.empty()) out_ << beside(label.type);
-    if (!label.order.empty()) out_ << beside(label.order);
+         << indent << "  label=<" << title_html(title_of(mark, text.title), kNewLine);
+    for (const std::string& words : text.beside) out_ << beside(words);
     if (is_coloured(index)) out_ << beside(text_of_mark(index));
-    if (box.kind == Kind::kModule && !label.details.empty())
-      out_ << kNewLine << quiet(label.details) << kRoom;
+    for (const auto& [kind, line] : text.lines) out_ << kNewLine << quiet(line) << kRoom;
     const bool failed = box.kind == Kind::kGraph && is_failed(item(index));
     out_ << kNewLine << ">; tooltip=" << dot_quoted(tooltip(index)) << "; margin=10; ";
     if (box.kind == Kind::kOperator || box.kind == Kind::kBody) {
@@ -231,29 +229,16 @@ class DotWriter {
       style.fill = mark->fill;
       style.line = mark->line;
     }
-    const Label label = labels_.label(index);
-    std::vector<std::string> lines;
+    const BoxText text = box_text(picture_, labels_, index, options_.max_label, text_of_mark(index));
     // A long title is cut at its start, as the end of a path says most.
-    std::string first = title_html(title_of(mark, label.title), "<BR/>");
-    std::string second = label.type;
-    if (!label.details.empty()) second += (second.empty() ? "" : "  ") + label.details;
-    if (label.title.size() + second.size() <= kShortLine && !second.empty()) {
-      first += beside(second);
-      second.clear();
+    std::vector<std::string> lines{title_html(title_of(mark, text.title), "<BR/>")};
+    for (const std::string& words : text.beside) lines[0] += beside(words);
+    for (const auto& [kind, line] : text.lines) {
+      lines.push_back(kind == BoxText::Kind::kFailure     ? failure(line)
+                      : kind == BoxText::Kind::kAttribute ? small(html(line), kAmber)
+                      : kind == BoxText::Kind::kNote      ? small("<I>" + html(line) + "</I>", kQuiet)
+                                                          : quiet(line));
     }
-    if (!label.order.empty()) first += beside(label.order);
-    lines.push_back(std::move(first));
-    if (!second.empty()) lines.push_back(quiet(second));
-    if (!label.failure.empty()) lines.push_back(failure(label.failure));
-    for (const std::string& attribute : label.attributes) lines.push_back(small(html(attribute), kAmber));
-    std::string note = label.note;
-    if (const std::string text = text_of_mark(index); !text.empty())
-      note += (note.empty() ? "" : ", ") + text;
-    if (picture_.same_as[index] != Outline::kNone)
-      note = labels_.same_note(picture_.same_as[index], index) + ", " + note;
-    for (const std::string_view line : break_lines(note, options_.max_label, 2))
-      lines.push_back(small("<I>" + html(line) + "</I>", kQuiet));
-    if (!label.value.empty()) lines.push_back(quiet(label.value));
     const bool is_round = shape == "box";
     const bool is_repeated = shown.kind == Kind::kRepeats;
     out_ << indent << "b" << index << " [shape=" << shape << ", style=\""
@@ -326,10 +311,6 @@ class DotWriter {
 };
 
 }  // namespace
-
-void write_dot(const GraphCollection& collection, std::ostream& out, const PictureOptions& options) {
-  DotWriter(collection, out, options).document();
-}
 
 void write_dot(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
                const Marking& marking) {

@@ -15,10 +15,7 @@ namespace fxtrace {
 // Writes UTF-8 that Graphviz reads without a warning, whatever the names in the collection are.  The same
 // collection and options give the same bytes.  Identifiers are b<number>.  Throws
 // as make_picture().
-void write_dot(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
-
-// Likewise with marks.
 void write_dot(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
-               const Marking& marking);
+               const Marking& marking = {});
 
 }  // namespace fxtrace

@@ -6,10 +6,6 @@
 
 namespace fxtrace {
 
-void write_html(const GraphCollection& collection, std::ostream& out, const PictureOptions& options) {
-  write_html(collection, out, options, {});
-}
-
 void write_html(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
                 const Marking& marking) {
   const HtmlPage page = html_page();

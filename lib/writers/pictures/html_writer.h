@@ -12,10 +12,7 @@ namespace fxtrace {
 // Writes the page.  It needs no network and no other file, and restricts itself by a content security policy.
 // `depth`, `focus`, `order` and `max_label` of the options are ignored, as boxes are opened in the page.  The
 // same collection gives the same bytes.
-void write_html(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
-
-// Likewise with marks.
 void write_html(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
-                const Marking& marking);
+                const Marking& marking = {});
 
 }  // namespace fxtrace

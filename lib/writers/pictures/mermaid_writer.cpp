@@ -64,12 +64,25 @@ class MermaidWriter {
   std::string html(std::string_view text, Keep keep = Keep::kStart) const {
     return mermaid_html(cut(text, options_.max_label, keep));
   }
-  // Returns the lines of a title: two if it is long.
-  std::vector<std::string> title_lines(std::string_view title) const {
+  // Returns the lines of a node or box.
+  std::vector<std::string> lines_of(Index index) const {
+    const BoxText text = box_text(picture_, labels_, index, options_.max_label);
     std::vector<std::string> lines;
-    for (const std::string_view line : break_lines(title, options_.max_label, 2))
+    for (const std::string_view line : break_lines(text.title, options_.max_label, 2))
       lines.push_back("<b>" + html(line, Keep::kEnd) + "</b>");
     if (lines.empty()) lines.emplace_back("<b></b>");
+    for (const std::string& words : text.beside) lines.back() += kSpace + small(words);
+    for (const auto& [kind, line] : text.lines) {
+      if (kind == BoxText::Kind::kNote) {
+        lines.push_back("<small><i>" + html(line) + "</i></small>");
+      } else if (kind == BoxText::Kind::kFailure) {
+        lines.emplace_back("<small><b>failed</b></small>");
+        for (const std::string_view reason : break_lines(line, options_.max_label, kReasonLines))
+          lines.push_back(small(reason));
+      } else {
+        lines.push_back(small(line));
+      }
+    }
     return lines;
   }
   std::string small(std::string_view text, Keep keep = Keep::kStart) const {
@@ -186,11 +199,7 @@ class MermaidWriter {
       for (const Index child : box.children) this->box(child, indent, level);
       return;
     }
-    const Label label = labels_.label(index);
-    std::vector<std::string> lines = title_lines(open_title(picture_, label, index));
-    if (!label.type.empty()) lines.back() += kSpace + small(label.type);
-    if (!label.order.empty()) lines.back() += kSpace + small(label.order);
-    if (box.kind == Kind::kModule && !label.details.empty()) lines.push_back(small(label.details));
+    const std::vector<std::string> lines = lines_of(index);
     // Without a direction, Mermaid draws a box that no edge enters from left to right.
     out_ << indent << "subgraph b" << index << "[\"" << joined(lines) << "\"]\n"
          << indent << "  direction TB\n";
@@ -204,28 +213,7 @@ class MermaidWriter {
 
   void node(Index index, const std::string& indent) {
     const Outline::Item& shown = item(index);
-    const Label label = labels_.label(index);
-    std::vector<std::string> lines = title_lines(label.title);
-    std::string second = label.type;
-    if (!label.details.empty()) second += (second.empty() ? "" : "  ") + label.details;
-    if (label.title.size() + second.size() <= kShortLine && !second.empty()) {
-      lines.back() += kSpace + small(second);
-      second.clear();
-    }
-    if (!label.order.empty()) lines.back() += kSpace + small(label.order);
-    if (!second.empty()) lines.push_back(small(second));
-    if (!label.failure.empty()) {
-      lines.emplace_back("<small><b>failed</b></small>");
-      for (const std::string_view line : break_lines(label.failure, options_.max_label, kReasonLines))
-        lines.push_back(small(line));
-    }
-    for (const std::string& attribute : label.attributes) lines.push_back(small(attribute));
-    std::string note = label.note;
-    if (picture_.same_as[index] != Outline::kNone)
-      note = labels_.same_note(picture_.same_as[index], index) + ", " + note;
-    for (const std::string_view line : break_lines(note, options_.max_label, 2))
-      lines.push_back("<small><i>" + html(line) + "</i></small>");
-    if (!label.value.empty()) lines.push_back(small(label.value));
+    std::vector<std::string> lines = lines_of(index);
     if (parameters_ && shown.kind == Kind::kNode && shown.node->op == Opcode::kCallModule) {
       for (const auto& [name, value] : parameters_->lines(shown, labels_))
         lines.push_back(small(name, Keep::kEnd) + (value.empty() ? "" : " " + small(value)));

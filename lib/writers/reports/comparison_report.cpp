@@ -1,4 +1,4 @@
-// The answer of `fxtrace diff` as text and as Markdown: both have the same sentences.
+// The answer of `fxtrace diff` as text and as Markdown.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -14,8 +14,8 @@
 #include "support/text/qualified_name.h"
 #include "support/text/words.h"
 #include "symbolic/readable_size.h"
+#include "writers/formats/document.h"
 #include "writers/formats/markdown_text.h"
-#include "writers/formats/text_report.h"
 #include "writers/reports/comparison_writers.h"
 
 namespace fxtrace::comparison_words {
@@ -390,50 +390,37 @@ char markdown_mark(Change change) {
 
 namespace fxtrace {
 
-void write_comparison_text(const ModelComparison& comparison, std::ostream& out, const TextLayout& layout) {
+void write_comparison(const ModelComparison& comparison, std::ostream& out, const TextLayout& layout) {
   using namespace comparison_words;
-  constexpr std::size_t kMost = 100;  // the most modules
-  TextReport report(out, layout);
-  report.line(report.bold(headline(comparison)));
-  report.line(models(comparison) + "\n");
-  report.list(summary(comparison));
+  Document document(out, layout);
+  const bool is_markdown = document.is_markdown();
+  const std::size_t most = is_markdown ? 50 : 100;  // modules; GitHub takes 65,536 characters
+  if (is_markdown) {
+    document.line("**" + markdown_code(headline(comparison)) + "** " + markdown_code(models(comparison)));
+  } else {
+    document.line(document.bold(headline(comparison)) + "\n" + models(comparison));
+  }
+  document.line();
+  document.list(summary(comparison));
   const auto modules = telling_modules(comparison);
-  for (std::size_t i = 0; i < std::min(modules.size(), kMost); ++i) {
+  for (std::size_t i = 0; i < std::min(modules.size(), most); ++i) {
     const Group group = group_of(*modules[i]);
-    report.heading(group.title, group.type);
-    for (const Entry& entry : group.entries) {
-      report.line("  " + layout.paint(mark(entry.change) + (" " + entry.text), colour_of(entry.change)) +
-                  (entry.remark.empty() ? "" : "  " + report.dim(entry.remark)));
+    document.heading(group.title, group.type);
+    if (is_markdown) document.line("\n```diff");
+    for (const auto& [change, text, remark] : group.entries) {
+      if (is_markdown) {
+        document.line(markdown_mark(change) + (" " + text) + (remark.empty() ? "" : "  # " + remark));
+      } else {
+        document.line("  " + layout.paint(mark(change) + (" " + text), colour_of(change)) +
+                      (remark.empty() ? "" : "  " + document.dim(remark)));
+      }
     }
-    if (group.left_out > 0)
-      report.line("  ... and " + std::to_string(group.left_out) + " more (--json has all)");
+    document.left_out(group.left_out, nullptr, is_markdown ? "# " : "  ");
+    if (is_markdown) document.line("```");
   }
-  if (modules.size() > kMost) {
-    report.line("\n... and " + std::to_string(modules.size() - kMost) + " modules more (--json has all)");
-  }
-  if (comparison.is_equal()) report.line("\nNo difference");
-}
-
-void write_comparison_markdown(const ModelComparison& comparison, std::ostream& out) {
-  using namespace comparison_words;
-  constexpr std::size_t kMost = 50;  // the most modules: GitHub takes 65,536 characters
-  out << "**" << markdown_code(headline(comparison)) << "** " << markdown_code(models(comparison)) << "\n\n"
-      << markdown_list(summary(comparison));
-  const auto modules = telling_modules(comparison);
-  for (std::size_t i = 0; i < std::min(modules.size(), kMost); ++i) {
-    const Group group = group_of(*modules[i]);
-    out << "\n"
-        << markdown_code(group.title) << (group.type.empty() ? "" : " ") << markdown_code(group.type)
-        << "\n\n```diff\n";
-    for (const Entry& entry : group.entries) {
-      out << markdown_mark(entry.change) << " " << entry.text << (entry.remark.empty() ? "" : "  # ")
-          << entry.remark << "\n";
-    }
-    if (group.left_out > 0) out << "# ... and " << group.left_out << " more\n";
-    out << "```\n";
-  }
-  if (modules.size() > kMost) out << "\n... and " << modules.size() - kMost << " modules more\n";
-  if (comparison.is_equal()) out << "\nNo difference\n";
+  if (modules.size() > most) document.line();
+  document.left_out(modules.size() - std::min(modules.size(), most), "module");
+  if (comparison.is_equal()) document.line("\nNo difference");
 }
 
 }  // namespace fxtrace

@@ -8,12 +8,10 @@
 
 namespace fxtrace {
 
-// Writes a folded comparison as text: a summary, then the differences by module; long lists are cut.  Marks:
-// + added, - removed, > moved, ~ changed.
-void write_comparison_text(const ModelComparison& comparison, std::ostream& out, const TextLayout& layout);
+// Writes a folded comparison as text or Markdown, for a pull request: a summary, then the differences by
+// module; long lists are cut.  Marks of the text: + added, - removed, > moved, ~ changed.
+void write_comparison(const ModelComparison& comparison, std::ostream& out, const TextLayout& layout);
 // Writes a comparison that is not folded as JSON: schemas/comparison.schema.json.
 void write_comparison_json(const ModelComparison& comparison, std::ostream& out);
-// Writes a folded comparison as GitHub's Markdown, for a pull request; long lists are cut.
-void write_comparison_markdown(const ModelComparison& comparison, std::ostream& out);
 
 }  // namespace fxtrace

@@ -1,4 +1,5 @@
 // The answer of `fxtrace why` as JSON.
+#include "writers/formats/field_writer.h"
 #include "writers/formats/json_parts.h"
 #include "writers/reports/explanation_writers.h"
 
@@ -38,9 +39,8 @@ class ExplanationJsonWriter {
 
  private:
   void guard(const Guard& guard) {
-    json_.field("expr", guard.expr.text());
-    write_source(json_, guard.source);
-    json_.field("reason", to_string(guard.reason));
+    FieldWriter fields(json_);
+    describe(fields, guard);
   }
 
   void failure_group(const FailureGroup& modules) {

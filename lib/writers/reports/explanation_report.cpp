@@ -13,7 +13,7 @@
 #include "support/text/shell_word.h"
 #include "support/text/utf8.h"
 #include "support/text/words.h"
-#include "writers/formats/text_report.h"
+#include "writers/formats/document.h"
 #include "writers/reports/explanation_writers.h"
 
 namespace fxtrace {
@@ -22,7 +22,6 @@ namespace {
 constexpr std::size_t kMostItems = 100;   // items of one list; JSON has all
 constexpr std::size_t kMostOptions = 60;  // characters in a column of options
 constexpr std::size_t kMostPaths = 4;     // paths in one line
-constexpr std::size_t kMostDepth = 20;    // the depth to which the tree grows to the right
 
 std::string path_of(const std::string& path) { return short_line(path_text(path)); }
 
@@ -59,9 +58,9 @@ const char* failure_text(FailureKind kind) {
   return "cannot be followed";
 }
 
-class ExplanationText : TextReport {
+class ExplanationText : Document {
  public:
-  using TextReport::TextReport;
+  using Document::Document;
 
   void write(const Explanation& explanation) {
     is_script_ = explanation.model.is_torchscript();
@@ -77,11 +76,9 @@ class ExplanationText : TextReport {
   // Writes the first items of a list, each by `write`.
   template <class Items, class F>
   void each(const Items& items, const char* what, F&& write) {
-    for (std::size_t i = 0; i < std::min(items.size(), kMostItems); ++i) write(items[i]);
-    if (items.size() > kMostItems) {
-      line("... and " + counted(static_cast<std::int64_t>(items.size() - kMostItems), what) +
-           " more (--json has all)");
-    }
+    const std::size_t shown = std::min(items.size(), kMostItems);
+    for (std::size_t i = 0; i < shown; ++i) write(items[i]);
+    left_out(items.size() - shown, what);
   }
 
   // --- the reasons of guards ---
@@ -133,24 +130,17 @@ class ExplanationText : TextReport {
   }
 
   void tree(const std::vector<FailureGroup>& failures) {
-    std::vector<std::string> above{""};  // by depth: the lines of the tree in front of the text
     std::vector<std::size_t> depths;
     for (std::size_t i = 0; i < std::min(failures.size(), kMostItems); ++i)
       depths.push_back(failures[i].depth);
-    const std::vector<bool> is_last = last_ones(depths);
+    const auto lines = tree_lines(depths);
     each(failures, "cause", [&](const FailureGroup& group) {
       const auto i = static_cast<std::size_t>(&group - failures.data());
-      const std::size_t depth = std::min({group.depth, above.size() - 1, kMostDepth});
-      above.resize(depth + 1);
-      const std::string outer = above.back();
-      if (depth == 0) line();
-      const std::string branch = is_last[i] ? "└ " : "├ ";
-      line(outer + (depth == 0 ? "" : branch) +
-           titled(range_of_modules(group.paths.front(), group.paths), short_line(group.type)) + "  " +
-           layout_.paint(failure_text(group.failure.kind), kRed));
-      above.push_back(outer + (depth == 0 ? "" : is_last[i] ? "  " : "│ "));
+      if (group.depth == 0) line();
+      line(lines[i] + titled(range_of_modules(group.paths.front(), group.paths), short_line(group.type)) +
+           "  " + layout_.paint(failure_text(group.failure.kind), kRed));
       const bool has_inner = i + 1 < depths.size() && depths[i + 1] > group.depth;
-      failure(group.failure, above.back() + (has_inner ? "│ " : "  "));
+      failure(group.failure, below_line(lines[i]) + (has_inner ? "│ " : "  "));
     });
   }
 

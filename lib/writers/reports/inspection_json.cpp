@@ -6,8 +6,8 @@
 #include "graph/analysis/text_form.h"
 #include "operators/names/modules.h"
 #include "support/json_emitter.h"
+#include "writers/formats/document.h"
 #include "writers/formats/json_parts.h"
-#include "writers/formats/text_report.h"
 #include "writers/reports/inspection_writers.h"
 
 namespace fxtrace {

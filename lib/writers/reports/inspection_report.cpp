@@ -11,7 +11,7 @@
 #include "support/text/printable.h"
 #include "support/text/qualified_name.h"
 #include "support/text/words.h"
-#include "writers/formats/text_report.h"
+#include "writers/formats/document.h"
 #include "writers/reports/inspection_writers.h"
 
 namespace fxtrace {
@@ -79,9 +79,9 @@ std::string constant_text(const CompiledModel::Constant& constant) {
   return (constant.dtype.empty() ? "?" : constant.dtype) + shape_text(*constant.shape);
 }
 
-class InspectionText : TextReport {
+class InspectionText : Document {
  public:
-  explicit InspectionText(std::ostream& out) : TextReport(out, {}) {}
+  explicit InspectionText(std::ostream& out) : Document(out, {}) {}
 
   void model(const Inspection& inspection) {
     line(headline(inspection.collection.model.file, inspection.file) +
@@ -120,8 +120,7 @@ class InspectionText : TextReport {
 
   void table(TextTable table) {
     table.is_ragged = true;
-    table.fit();
-    table.write(out_);
+    Document::table(std::move(table));
   }
 
   void more(std::size_t count) {

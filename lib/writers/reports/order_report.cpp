@@ -14,14 +14,13 @@
 #include "support/text/qualified_name.h"
 #include "support/text/words.h"
 #include "writers/formats/csv_text.h"
+#include "writers/formats/document.h"
 #include "writers/formats/numbered_rows.h"
-#include "writers/formats/text_report.h"
 #include "writers/reports/order_writers.h"
 
 namespace fxtrace {
 namespace {
 
-constexpr std::size_t kLeastWidth = 60;  // the least width to which tables are cut
 constexpr std::size_t kMostRows = 200;   // rows of a table
 constexpr std::size_t kMostListed = 10;  // items of a list
 constexpr std::size_t kMostCalls = 6;
@@ -45,10 +44,10 @@ std::vector<UseOrder::Place> calls_of(const UseOrder::Parameter& parameter) {
 
 std::string number_text(std::int64_t number) { return number > 0 ? std::to_string(number) : ""; }
 
-class OrderText : TextReport {
+class OrderText : Document {
  public:
   OrderText(const UseOrder& order, std::ostream& out, const TextLayout& layout)
-      : TextReport(out, layout), order_(order) {}
+      : Document(out, layout), order_(order) {}
 
   void document() {
     line(bold(one_line(order_.model.file + ": " + model_text(order_.model))));
@@ -59,15 +58,6 @@ class OrderText : TextReport {
   }
 
  private:
-  void table(const std::string& title, TextTable table, std::size_t left_out) {
-    heading(title);
-    table.fit();
-    table.cut_to(std::max(layout_.width, kLeastWidth) - 2);
-    table.write(out_);
-    if (left_out > 0)
-      line("... and " + with_separators(static_cast<std::int64_t>(left_out)) + " more (--json has all)");
-  }
-
   // Cuts the rows to those shown; returns the number of rows left out.
   template <class T>
   static std::size_t cut_rows(std::vector<T>& rows) {
@@ -120,8 +110,8 @@ class OrderText : TextReport {
     for (std::size_t column = table.columns.size(); --column > 4;) {
       if (table.is_empty(column)) table.remove(column);
     }
-    this->table(index == 0 ? "Modules in the order of their calls" : "Graph of " + one_line(graph.module),
-                std::move(table), left_out);
+    heading(index == 0 ? "Modules in the order of their calls" : "Graph of " + one_line(graph.module));
+    this->table(std::move(table), left_out);
   }
 
   // Returns the part of the name below that of the enclosing row, which may be folded in the same way.
@@ -194,7 +184,8 @@ class OrderText : TextReport {
       table.rows.push_back({std::to_string(row.row + 1), row.name, type,
                             bytes_text(times(parameter.bytes, row.repeats)), calls});
     }
-    this->table("Parameters in the order of their first uses", std::move(table), left_out);
+    heading("Parameters in the order of their first uses");
+    this->table(std::move(table), left_out);
   }
 
   void buckets(const UseOrder::Buckets& buckets) {
@@ -209,9 +200,9 @@ class OrderText : TextReport {
                             order_.parameters[parameters.front()].name,
                             parameters.size() == 1 ? "" : order_.parameters[parameters.back()].name});
     }
-    this->table(counted(static_cast<std::int64_t>(buckets.list.size()), "bucket") + " of at most " +
-                    bytes_text(buckets.most_bytes),
-                std::move(table), left_out);
+    heading(counted(static_cast<std::int64_t>(buckets.list.size()), "bucket") + " of at most " +
+            bytes_text(buckets.most_bytes));
+    this->table(std::move(table), left_out);
   }
 
   // Returns "a, b and 7 more".

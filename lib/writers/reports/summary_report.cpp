@@ -17,8 +17,8 @@
 #include "support/text/words.h"
 #include "symbolic/readable_size.h"
 #include "writers/formats/csv_text.h"
+#include "writers/formats/document.h"
 #include "writers/formats/markdown_text.h"
-#include "writers/formats/text_report.h"
 #include "writers/reports/summary_writers.h"
 
 namespace fxtrace {
@@ -26,12 +26,93 @@ namespace {
 
 enum class Style { kExact, kRounded };
 
-// The sentences of the text and the Markdown; each is one line of printable characters.
-class SummaryWords {
+// The report; its sentences are lines of printable characters.
+class SummaryReport : Document {
  public:
-  explicit SummaryWords(const ModelSummary& summary)
-      : summary_(summary), example_(example_sizes(summary)), usual_dtype_(usual_dtype(summary)) {}
+  SummaryReport(const ModelSummary& summary, std::ostream& out, const TextLayout& layout)
+      : Document(out, layout),
+        summary_(summary),
+        example_(example_sizes(summary)),
+        usual_dtype_(usual_dtype(summary)) {}
 
+  void document() {
+    line(is_markdown() ? markdown_code(headline()) : bold(headline()));
+    const auto inputs = port_lines(summary_.inputs);
+    const auto outputs = port_lines(summary_.outputs);
+    if (is_markdown() || !inputs.empty() || !outputs.empty()) line();
+    std::size_t names = 0;
+    for (const auto& ports : {inputs, outputs}) {
+      for (const auto& [name, text] : ports) names = std::max(names, width(name));
+    }
+    ports("Inputs", inputs, names);
+    ports("Outputs", outputs, names);
+    if (is_markdown()) list(totals());
+    line();
+    if (!summary_.rows.empty()) table();
+    notes();
+    if (is_markdown()) return;
+    line();
+    list(totals());
+  }
+
+  void table() {
+    constexpr std::size_t kLeastTable = 40, kLeastCell = 6, kLeastBar = 6, kMostBar = 16, kGap = 2;
+    const auto& rows = summary_.rows;
+    const auto columns = table_columns();
+    TextTable table;
+    for (const auto& each : columns) table.columns.push_back(each.column);
+    std::vector<std::size_t> depths;
+    for (const SummaryRow& row : rows) depths.push_back(row.depth);
+    const auto lines = tree_lines(depths);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      TableRow& row = table.rows.emplace_back();
+      for (const auto& each : columns) {
+        TableCell& cell = row.emplace_back(each.text(rows[i], Style::kExact));
+        cell.markdown = each.is_code(rows[i]) ? markdown_code(cell.text) : cell.text;
+      }
+      row[0].tree = lines[i];
+      if (rows[i].status == ModuleStatus::kFailed) row[1].style = kRed;
+    }
+    if (is_markdown()) return table.write(out_, layout_);
+    table.fit();
+    const auto place = [&](std::string_view title) {
+      return static_cast<std::size_t>(std::ranges::find(table.columns, title, &TableColumn::title) -
+                                      table.columns.begin());
+    };
+    const auto round = [&](std::string_view title) {
+      const std::size_t column = place(title);
+      if (column == columns.size()) return;
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        table.rows[i][column] = columns[column].text(rows[i], Style::kRounded);
+      table.fit();
+    };
+    const bool has_bar = place("MACs") < columns.size() || summary_.has_measurements();
+    std::size_t bar = layout_.colour && has_bar ? kLeastBar : 0;
+    const auto room = [&] { return std::max(layout_.width, kLeastTable) - (bar == 0 ? 0 : bar + kGap); };
+    const auto fits = [&] { return table.width() <= room(); };
+    const auto can_be_cut = [&] { return table.least_width() <= room(); };
+    // Rounds numbers, and cuts texts, until the table fits.
+    if (!fits()) round("MACs");
+    if (!can_be_cut()) round("Params");
+    if (!can_be_cut()) bar = 0;
+    if (!can_be_cut() && place("Bytes") < columns.size()) table.remove(place("Bytes"));
+    table.cut_to(room());
+    table.cut_to(room(), kLeastCell);
+    if (bar != 0) {
+      if (fits()) bar = std::min(kMostBar, bar + room() - table.width());
+      table.columns.push_back({.title = "", .width = bar});
+      for (std::size_t i = 0; i < rows.size(); ++i) table.rows[i].emplace_back(bar_text(rows[i], bar), kCyan);
+    }
+    table.write(out_, layout_, kBold);
+  }
+
+  void notes() {
+    const auto notes = note_texts();
+    if (is_markdown() && !notes.empty()) line();
+    for (const std::string& note : notes) sentence(note);
+  }
+
+ private:
   // Returns "model.pt: pkg.Net, TorchScript".
   std::string headline() const { return one_line(summary_.model.file + ": " + model_text(summary_.model)); }
 
@@ -41,18 +122,18 @@ class SummaryWords {
     std::function<std::string(const SummaryRow&, Style)> text;
     std::function<bool(const SummaryRow&)> is_code = [](const SummaryRow&) { return false; };
   };
-  std::vector<Column> columns(bool is_markdown) const {
+  std::vector<Column> table_columns() const {
     const auto always = [](const SummaryRow&) { return true; };
     const bool is_measured = summary_.has_measurements();
     const bool has_costs = summary_.has_costs();
     // The columns that are read first keep the most characters when the table is cut.
     std::vector<Column> columns = {
         {{"Module", false, 22, Keep::kEnd},
-         [=, this](const SummaryRow& row, Style) { return name(row, is_markdown); },
+         [=, this](const SummaryRow& row, Style) { return name(row, is_markdown()); },
          [](const SummaryRow& row) { return !row.path.empty(); }},
         {{"Type", false, 12}, [this](const SummaryRow& row, Style) { return type(row); }, always}};
     if (summary_.has_shapes() && !is_measured) {
-      const std::string dtype = is_markdown ? markdown_code(usual_dtype_) : usual_dtype_;
+      const std::string dtype = is_markdown() ? markdown_code(usual_dtype_) : usual_dtype_;
       columns.push_back({{dtype.empty() ? "Output" : "Output (" + dtype + ")", false, 16},
                          [this](const SummaryRow& row, Style) { return outputs(row); },
                          always});
@@ -69,7 +150,7 @@ class SummaryWords {
       add("MACs", [this](const SummaryRow& row, Style style) { return macs(row, style).marked(); });
       columns.back().is_code = [](const SummaryRow& row) { return row.macs && !row.macs->is_number(); };
     }
-    if (!is_measured && (has_costs || is_markdown)) {
+    if (!is_measured && (has_costs || is_markdown())) {
       for (const CostColumn column : summary_.columns)
         add(title(column), [=, this](const SummaryRow& row, Style) { return cost(row, column).marked(); });
     }
@@ -101,7 +182,7 @@ class SummaryWords {
   }
 
   // Returns names and types of inputs or outputs: "x", "float32[1, 3, 224, 224]".
-  static std::vector<Line> ports(const std::vector<ModelSummary::Port>& ports) {
+  static std::vector<Line> port_lines(const std::vector<ModelSummary::Port>& ports) {
     std::vector<Line> lines;
     for (const auto& [name, meta] : ports)
       lines.emplace_back(one_line(name), one_line(value_or_type(meta, "?")));
@@ -133,7 +214,7 @@ class SummaryWords {
   }
 
   // Returns notes on the table: modules that failed, omitted rows, the meaning of marks.
-  std::vector<std::string> notes() const {
+  std::vector<std::string> note_texts() const {
     std::vector<std::string> lines;
     if (summary_.hidden > 0) {
       lines.push_back("... and " + counted(summary_.hidden, "module") + " further down (" +
@@ -176,7 +257,6 @@ class SummaryWords {
     return lines;
   }
 
- private:
   // Returns the dtype of most outputs; empty when there is none.
   static std::string usual_dtype(const ModelSummary& summary) {
     std::map<std::string, std::size_t> counts;
@@ -341,91 +421,11 @@ class SummaryWords {
     return one_line(text);
   }
 
-  const ModelSummary& summary_;
-  const ExampleSizes example_;
-  const std::string usual_dtype_;
-};
-
-class SummaryText : TextReport {
- public:
-  SummaryText(const ModelSummary& summary, std::ostream& out, const TextLayout& layout)
-      : TextReport(out, layout), summary_(summary), words_(summary) {}
-
-  void document() {
-    line(bold(words_.headline()));
-    const auto inputs = SummaryWords::ports(summary_.inputs);
-    const auto outputs = SummaryWords::ports(summary_.outputs);
-    if (!inputs.empty() || !outputs.empty()) line();
-    std::size_t names = 0;
-    for (const auto& ports : {inputs, outputs}) {
-      for (const auto& [name, text] : ports) names = std::max(names, width(name));
-    }
-    ports("Inputs ", inputs, names);
-    ports("Outputs", outputs, names);
-    line();
-    if (!summary_.rows.empty()) table();
-    notes();
-    line();
-    list(words_.totals());
-  }
-
-  void table() {
-    constexpr std::size_t kLeastTable = 40, kLeastCell = 6, kLeastBar = 6, kMostBar = 16, kGap = 2;
-    const auto& rows = summary_.rows;
-    const auto columns = words_.columns(false);
-    TextTable table;
-    for (const auto& each : columns) table.columns.push_back(each.column);
-    std::vector<std::size_t> depths;
-    for (const SummaryRow& row : rows) depths.push_back(row.depth);
-    const auto lines = tree_lines(depths);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      TableRow& row = table.rows.emplace_back();
-      for (const auto& each : columns) row.emplace_back(each.text(rows[i], Style::kExact));
-      row[0].tree = lines[i];
-      if (rows[i].status == ModuleStatus::kFailed) row[1].style = kRed;
-    }
-    table.fit();
-    const auto place = [&](std::string_view title) {
-      return static_cast<std::size_t>(std::ranges::find(table.columns, title, &TableColumn::title) -
-                                      table.columns.begin());
-    };
-    const auto round = [&](std::string_view title) {
-      const std::size_t column = place(title);
-      if (column == columns.size()) return;
-      for (std::size_t i = 0; i < rows.size(); ++i)
-        table.rows[i][column] = columns[column].text(rows[i], Style::kRounded);
-      table.fit();
-    };
-    const bool has_bar = place("MACs") < columns.size() || summary_.has_measurements();
-    std::size_t bar = layout_.colour && has_bar ? kLeastBar : 0;
-    const auto room = [&] { return std::max(layout_.width, kLeastTable) - (bar == 0 ? 0 : bar + kGap); };
-    const auto fits = [&] { return table.width() <= room(); };
-    const auto can_be_cut = [&] { return table.least_width() <= room(); };
-    // Rounds numbers, and cuts texts, until the table fits.
-    if (!fits()) round("MACs");
-    if (!can_be_cut()) round("Params");
-    if (!can_be_cut()) bar = 0;
-    if (!can_be_cut() && place("Bytes") < columns.size()) table.remove(place("Bytes"));
-    table.cut_to(room());
-    table.cut_to(room(), kLeastCell);
-    if (bar != 0) {
-      if (fits()) bar = std::min(kMostBar, bar + room() - table.width());
-      table.columns.push_back({.title = "", .width = bar});
-      for (std::size_t i = 0; i < rows.size(); ++i) table.rows[i].emplace_back(bar_text(rows[i], bar), kCyan);
-    }
-    table.write(out_, layout_, kBold);
-  }
-
-  void notes() {
-    for (const std::string& note : words_.notes()) sentence(note);
-  }
-
- private:
   std::string bar_text(const SummaryRow& row, std::size_t most) const {
-    const double share = std::min(1.0, words_.share(row));
-    if (share <= 0) return "";
+    const double part = std::min(1.0, share(row));
+    if (part <= 0) return "";
     constexpr std::array kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    const auto eighths = std::max(1L, std::lround(share * 8 * static_cast<double>(most)));
+    const auto eighths = std::max(1L, std::lround(part * 8 * static_cast<double>(most)));
     std::string text;
     for (long i = 0; i < eighths / 8; ++i) text += "█";
     return text + kEighths[static_cast<std::size_t>(eighths % 8)];
@@ -433,62 +433,38 @@ class SummaryText : TextReport {
 
   void ports(const std::string& title, const std::vector<Line>& ports, std::size_t names) {
     constexpr std::size_t kMostPorts = 8;  // JSON has all
+    constexpr std::size_t kTitle = std::string_view("Outputs").size();
+    if (is_markdown()) {
+      const auto code = [](const Line& port) {
+        return (port.first.empty() ? "" : markdown_code(port.first) + " ") + markdown_code(port.second);
+      };
+      if (!ports.empty()) line("- " + title + ": " + joined(ports, code));
+      return;
+    }
     for (std::size_t i = 0; i < std::min(ports.size(), kMostPorts + 1); ++i) {
       const auto& [name, text] = ports[i];
-      const std::string label = (i == 0 ? bold(title) : std::string(title.size(), ' ')) + "  ";
+      const std::string label = bold(i == 0 ? title + std::string(kTitle - title.size(), ' ') : "") +
+                                std::string(i == 0 ? 2 : kTitle + 2, ' ');
       if (i == kMostPorts) return line(label + "... and " + std::to_string(ports.size() - i) + " more");
       line(label + (names == 0 ? "" : name + std::string(names - width(name) + 2, ' ')) + text);
     }
   }
 
   const ModelSummary& summary_;
-  const SummaryWords words_;
+  const ExampleSizes example_;
+  const std::string usual_dtype_;
 };
-
-void write_ports(const char* title, const std::vector<Line>& ports, std::ostream& out) {
-  if (ports.empty()) return;
-  const auto text = [](const Line& port) {
-    return (port.first.empty() ? "" : markdown_code(port.first) + " ") + markdown_code(port.second);
-  };
-  out << "- " << title << ": " << joined(ports, text) << "\n";
-}
 
 }  // namespace
 
-void write_summary_text(const ModelSummary& summary, std::ostream& out, const TextLayout& layout) {
-  SummaryText(summary, out, layout).document();
+void write_summary(const ModelSummary& summary, std::ostream& out, const TextLayout& layout) {
+  SummaryReport(summary, out, layout).document();
 }
 
 void write_measured_table(const ModelSummary& summary, std::ostream& out, const TextLayout& layout) {
-  SummaryText text(summary, out, layout);
+  SummaryReport text(summary, out, layout);
   text.table();
   text.notes();
-}
-
-void write_summary_markdown(const ModelSummary& summary, std::ostream& out) {
-  const SummaryWords words(summary);
-  out << markdown_code(words.headline()) << "\n\n";
-  write_ports("Inputs", SummaryWords::ports(summary.inputs), out);
-  write_ports("Outputs", SummaryWords::ports(summary.outputs), out);
-  out << markdown_list(words.totals()) << "\n";
-  const auto columns = words.columns(true);
-  std::vector<std::string> titles, rules;
-  for (const auto& [column, text, is_code] : columns) {
-    titles.push_back(column.title);
-    rules.emplace_back(column.right ? "---:" : "---");
-  }
-  out << markdown_row(titles) << markdown_row(rules);
-  for (const SummaryRow& row : summary.rows) {
-    std::vector<std::string> cells;
-    for (const auto& [column, text, is_code] : columns) {
-      const std::string shown = text(row, Style::kExact);
-      cells.push_back(is_code(row) ? markdown_code(shown) : shown);
-    }
-    out << markdown_row(cells);
-  }
-  const auto notes = words.notes();
-  if (!notes.empty()) out << "\n";
-  for (const std::string& note : notes) out << "- " << markdown_sentence(note) << "\n";
 }
 
 void write_summary_csv(const ModelSummary& summary, std::ostream& out) {

@@ -8,9 +8,9 @@
 
 namespace fxtrace {
 
-// Writes a table as text; with colours, also bars of each row's share of the MACs.  Writes UTF-8; the same
-// summary and layout give the same bytes.
-void write_summary_text(const ModelSummary& summary, std::ostream& out, const TextLayout& layout);
+// Writes a table as text or Markdown; with colours, also bars of each row's share of the MACs.  Writes UTF-8;
+// the same summary and layout give the same bytes.
+void write_summary(const ModelSummary& summary, std::ostream& out, const TextLayout& layout);
 // Writes the table of a summary with measurements, beside the costs for comparison.
 void write_measured_table(const ModelSummary& summary, std::ostream& out, const TextLayout& layout);
 // Writes JSON (schemas/summary.schema.json): numbers are exact, expressions of dimensions are strings.
@@ -19,8 +19,5 @@ void write_summary_json(const ModelSummary& summary, std::ostream& out);
 // spreadsheet would interpret as a formula (it begins with = + - or @, also after ; or |) is prefixed by an
 // apostrophe.
 void write_summary_csv(const ModelSummary& summary, std::ostream& out);
-// Writes GitHub-flavoured Markdown.  Text of the file cannot become markup: names are written in code spans,
-// or with special characters as entities.
-void write_summary_markdown(const ModelSummary& summary, std::ostream& out);
 
 }  // namespace fxtrace

@@ -59,8 +59,8 @@ void write_summaries(const GraphCollection& collection) {
   limit_rows(summary, 20);
   fold_repeats(summary);
   sort_rows(summary, SortKey::kMacs);
-  write_summary_markdown(summary, out);
-  write_summary_text(summary, out, {80, true});
+  write_summary(summary, out, {.is_markdown = true});
+  write_summary(summary, out, {80, true});
 }
 
 void hold_to_rules(const GraphCollection& collection) {

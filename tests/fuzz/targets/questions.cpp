@@ -33,8 +33,8 @@ bool compare_both(const GraphCollection& before, const GraphCollection& after) {
   write_dot(merge(before, after, comparison, DifferenceKinds::all()).collection, out, {});
   fold_equal_modules(comparison);
   write_comparison_json(comparison, out);
-  write_comparison_markdown(comparison, out);
-  write_comparison_text(comparison, out, {80, true});
+  write_comparison(comparison, out, {.is_markdown = true});
+  write_comparison(comparison, out, {80, true});
   return is_equal;
 }
 

@@ -111,7 +111,7 @@ TEST_CASE("cli: wrong usage", "[cli]") {
       {{"trace", "a", "--config", "/nonexistent/c.json"}, "/nonexistent/c.json: cannot open the file"},
       {{"trace", "a", "--concreet", "x=1"}, "unknown option '--concreet'"},
       {{"trace", "a", "--concrete", "x"}, "--concrete: expected NAME=VALUE, got 'x'"},
-      {{"trace", "a", "--concrete", "x=tru"}, "--concrete x:1:4: invalid JSON"},
+      {{"trace", "a", "--concrete", "x=tru"}, "--concrete x:1:1: invalid JSON"},
   };
   for (const auto& c : cases) {
     CAPTURE(c.args);

@@ -409,7 +409,7 @@ TEST_CASE("compare does not tell calls that an exported program cannot show") {
   const auto text = [](const GraphCollection& a, const GraphCollection& b) {
     ModelComparison comparison = compare(a, b);
     std::ostringstream out;
-    write_comparison_text(comparison, out, {100, false});
+    write_comparison(comparison, out, {100, false});
     return out.str();
   };
   CHECK(text(make("torchscript", "torch.nn.modules.activation.ReLU", true), program)
@@ -759,12 +759,12 @@ TEST_CASE("fold_equal_modules tells equal changes of equal blocks once") {
   REQUIRE(comparison.modules.size() == 1);
   CHECK(comparison.modules.front().alike.size() == 12);
   std::ostringstream text;
-  write_comparison_text(comparison, text, {100, false});
+  write_comparison(comparison, text, {100, false});
   CHECK(text.str().find("h.0 … h.11 (12 modules)  pkg.Block\n"
                         "  + %neg = call_function[aten.neg.default](%relu)  used by %relu_1\n") !=
         std::string::npos);
   std::ostringstream markdown;
-  write_comparison_markdown(comparison, markdown);
+  write_comparison(comparison, markdown, {.is_markdown = true});
   CHECK(markdown.str().find("```diff\n+ %neg = ") != std::string::npos);
 }
 
@@ -927,7 +927,7 @@ TEST_CASE("a difference never reads as if both sides were the same") {
   }
   CHECK(arguments == 3);
   std::ostringstream text;
-  write_comparison_text(comparison, text, {100, false});
+  write_comparison(comparison, text, {100, false});
   CHECK(text.str().find("%expand (is now %expand_1) → %expand (was %expand_1)") != std::string::npos);
 }
 
@@ -938,8 +938,8 @@ TEST_CASE("texts of files are printed safely in comparisons") {
   b.parameters = {{"w\n```\x1b\u202e", ParameterKind::kParameter, {2}, "float32", {}, {}}};
   ModelComparison comparison = compare(a, b);
   std::ostringstream text;
-  write_comparison_text(comparison, text, {100, false});
-  write_comparison_markdown(comparison, text);
+  write_comparison(comparison, text, {100, false});
+  write_comparison(comparison, text, {.is_markdown = true});
   CHECK(text.str().find('\x1b') == std::string::npos);
   CHECK(text.str().find("\n```\n\n") == std::string::npos);
   CHECK(text.str().find("\u202e") == std::string::npos);

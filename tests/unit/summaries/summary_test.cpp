@@ -125,7 +125,7 @@ void check_sums(const ModelSummary& summary) {
 
 std::string text_of(const ModelSummary& summary, std::size_t width = 100, bool colour = false) {
   std::ostringstream out;
-  write_summary_text(summary, out, {width, colour});
+  write_summary(summary, out, {width, colour});
   return out.str();
 }
 
@@ -137,7 +137,7 @@ std::string csv_of(const ModelSummary& summary) {
 
 std::string markdown_of(const ModelSummary& summary) {
   std::ostringstream out;
-  write_summary_markdown(summary, out);
+  write_summary(summary, out, {.is_markdown = true});
   return out.str();
 }
 

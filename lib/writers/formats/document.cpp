@@ -1,4 +1,4 @@
-#include "writers/formats/text_report.h"
+#include "writers/formats/document.h"
 
 #include <algorithm>
 #include <sstream>
@@ -7,12 +7,28 @@
 #include "support/text/columns.h"
 #include "support/text/printable.h"
 #include "support/text/qualified_name.h"
+#include "writers/formats/markdown_text.h"
 
 namespace fxtrace {
 namespace {
 
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kMostRagged = 60;  // the widest column of a ragged table
+
+// Returns which rows of a tree are the last children of their parents.
+std::vector<bool> last_ones(const std::vector<std::size_t>& depths) {
+  std::vector<bool> is_last(depths.size(), true);
+  std::vector<std::size_t> open;  // the row at each depth
+  for (std::size_t i = 0; i < depths.size(); ++i) {
+    while (!open.empty() && depths[open.back()] > depths[i]) open.pop_back();
+    if (!open.empty() && depths[open.back()] == depths[i]) {
+      is_last[open.back()] = false;
+      open.pop_back();
+    }
+    open.push_back(i);
+  }
+  return is_last;
+}
 
 }  // namespace
 
@@ -93,6 +109,7 @@ std::string TextTable::line(const TableRow& row, const TextLayout& layout) const
 }
 
 void TextTable::write(std::ostream& out, const TextLayout& layout, const char* style) const {
+  if (layout.is_markdown) return write_markdown(out);
   TableRow titles;
   for (const TableColumn& column : columns) titles.emplace_back(column.title);
   out << layout.paint(line(titles, layout), style) << "\n";
@@ -103,17 +120,57 @@ void TextTable::write_rows(std::ostream& out, const TextLayout& layout) const {
   for (const TableRow& row : rows) out << line(row, layout) << "\n";
 }
 
-void TextReport::list(const std::vector<Line>& lines, const char* style, const char* indent,
-                      std::size_t most) {
+void TextTable::write_markdown(std::ostream& out) const {
+  std::vector<std::string> titles, rules;
+  for (const TableColumn& column : columns) {
+    titles.push_back(column.title);
+    rules.emplace_back(column.right ? "---:" : "---");
+  }
+  out << markdown_row(titles) << markdown_row(rules);
+  for (const TableRow& row : rows) {
+    std::vector<std::string> cells;
+    for (const TableCell& cell : row)
+      cells.push_back(cell.markdown.empty() ? markdown_sentence(cell.text) : cell.markdown);
+    out << markdown_row(cells);
+  }
+}
+
+void Document::heading(const std::string& text, const std::string& remark) {
+  line("\n" + (is_markdown() ? markdown_code(text) + (remark.empty() ? "" : " ") + markdown_code(remark)
+                             : titled(text, remark)));
+}
+
+void Document::table(TextTable table, std::size_t left_out, const char* style) {
+  constexpr std::size_t kLeast = 40;
+  table.fit();
+  table.cut_to(std::max(layout_.width, kLeast));
+  table.write(out_, layout_, style);
+  if (left_out > 0 && is_markdown()) line();
+  this->left_out(left_out);
+}
+
+void Document::left_out(std::size_t count, const char* what, const char* indent) {
+  if (count == 0) return;
+  const auto number = static_cast<std::int64_t>(count);
+  line(indent + ("... and " + (what == nullptr ? with_separators(number) : counted(number, what))) +
+       " more (--json has all)");
+}
+
+void Document::list(const std::vector<Line>& lines, const char* style, const char* indent, std::size_t most) {
   std::size_t widest = 0;
   for (const auto& [label, text] : lines) widest = std::max(widest, std::min(width(label), most));
   for (const auto& [label, text] : lines) {
+    if (is_markdown()) {
+      line("- " + label + ": " + markdown_code(text));
+      continue;
+    }
     const std::size_t used = std::min(width(label), widest);
     line(indent + layout_.paint(label, style) + std::string(widest - used + kGap, ' ') + text);
   }
 }
 
-void TextReport::sentence(const std::string& text) {
+void Document::sentence(const std::string& text) {
+  if (is_markdown()) return line("- " + markdown_sentence(text));
   constexpr std::size_t kLeast = 40;  // characters
   std::istringstream in(text);
   std::string shown;
@@ -128,20 +185,6 @@ void TextReport::sentence(const std::string& text) {
   line(shown);
 }
 
-std::vector<bool> last_ones(const std::vector<std::size_t>& depths) {
-  std::vector<bool> is_last(depths.size(), true);
-  std::vector<std::size_t> open;  // the row at each depth
-  for (std::size_t i = 0; i < depths.size(); ++i) {
-    while (!open.empty() && depths[open.back()] > depths[i]) open.pop_back();
-    if (!open.empty() && depths[open.back()] == depths[i]) {
-      is_last[open.back()] = false;
-      open.pop_back();
-    }
-    open.push_back(i);
-  }
-  return is_last;
-}
-
 std::vector<std::string> tree_lines(const std::vector<std::size_t>& depths) {
   constexpr std::size_t kMostLines = 20;
   const std::vector<bool> is_last = last_ones(depths);
@@ -150,18 +193,18 @@ std::vector<std::string> tree_lines(const std::vector<std::size_t>& depths) {
   for (std::size_t i = 0; i < depths.size(); ++i) {
     const std::size_t depth = std::min(depths[i], above.size());
     above.resize(depth);
-    if (depth == 0) {
-      lines.emplace_back();
-      above.emplace_back();
-    } else if (depth > kMostLines) {
-      lines.push_back(above.back());
-      above.push_back(above.back());
-    } else {
-      lines.push_back(above.back() + (is_last[i] ? "└ " : "├ "));
-      above.push_back(above.back() + (is_last[i] ? "  " : "│ "));
-    }
+    const std::string outer = depth == 0 ? "" : above.back();
+    const bool has_branch = depth != 0 && depth <= kMostLines;
+    lines.push_back(outer + (!has_branch ? "" : is_last[i] ? "└ " : "├ "));
+    above.push_back(below_line(lines.back()));
   }
   return lines;
+}
+
+std::string below_line(const std::string& line) {
+  const std::size_t branch = line.size() - std::min(line.size(), std::string_view("└ ").size());
+  const std::string last = line.substr(branch);
+  return last == "└ " || last == "├ " ? line.substr(0, branch) + (last == "└ " ? "  " : "│ ") : line;
 }
 
 std::string range_of_modules(const std::string& first, const std::string& last, std::size_t count) {

@@ -1,7 +1,8 @@
-// Text reports: lines, lists, tables and trees, with colours if the terminal has them.
+// Documents, of which reports are made: lines, headings, lists, tables and trees, as text, with colours if
+// the terminal has them, or as GitHub's Markdown.
 //
 // Text of a model's file is untrusted: it must go through one_line() or short_line() first; tables do that
-// for their cells.
+// for their cells.  In Markdown it must be quoted, too (markdown_text.h), but for what is said otherwise.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +27,9 @@ struct TableCell {
   TableCell(std::int64_t number);  // with separators
 
   std::string text;
-  const char* style;  // of text_layout.h
-  std::string tree;   // the lines of a tree in front of the text, from tree_lines()
+  const char* style;     // of text_layout.h
+  std::string tree;      // the lines of a tree in front of the text, from tree_lines()
+  std::string markdown;  // the text as Markdown, if markdown_sentence() does not fit
 };
 using TableRow = std::vector<TableCell>;
 
@@ -56,45 +58,50 @@ struct TextTable {
   // Narrows the widest columns until the table fits into `room`, or all columns have their `least`, or this
   // `least` if it is smaller.
   void cut_to(std::size_t room, std::size_t least = TextLayout::kAny);
-  // The titles are in a style of text_layout.h.
+  // The titles are in a style of text_layout.h; in Markdown, they are Markdown.
   void write(std::ostream& out, const TextLayout& layout = {}, const char* style = "") const;
   void write_rows(std::ostream& out, const TextLayout& layout = {}) const;
 
  private:
+  void write_markdown(std::ostream& out) const;
   std::string line(const TableRow& row, const TextLayout& layout) const;
 };
 
-// Writes a text report piece by piece.
-class TextReport {
+// Writes a document piece by piece.
+class Document {
  public:
-  TextReport(std::ostream& out, const TextLayout& layout) : out_(out), layout_(layout) {}
+  Document(std::ostream& out, const TextLayout& layout) : out_(out), layout_(layout) {}
 
+  bool is_markdown() const { return layout_.is_markdown; }
   std::string bold(const std::string& text) const { return layout_.paint(text, kBold); }
   std::string dim(const std::string& text) const { return layout_.paint(text, kFaint); }
   void line(const std::string& text = "") { out_ << text << "\n"; }
-  // Writes an empty line, then a title with a dim remark.
-  void heading(const std::string& text, const std::string& remark = "") { line("\n" + titled(text, remark)); }
+  // Writes an empty line, then a title with a dim remark; in Markdown, both are code.
+  void heading(const std::string& text, const std::string& remark = "");
   std::string titled(const std::string& text, const std::string& remark) const {
     return bold(text) + (remark.empty() ? "" : "  " + dim(remark));
   }
-  // Writes a line for each label, with the texts in one column; labels wider than `most` push theirs to the
-  // right.
+  // Writes a line for each label, with the texts in one column, which are code in Markdown; labels wider than
+  // `most` push theirs to the right.
   void list(const std::vector<Line>& lines, const char* style = kBold, const char* indent = "",
             std::size_t most = TextLayout::kAny);
-  // Writes a sentence, wrapped to the line width.
+  // Writes a sentence, wrapped to the line width; in Markdown, an item of a list.
   void sentence(const std::string& text);
+  // Writes a table as wide as the layout, if its columns can be cut to that, and how many rows it lacks.
+  void table(TextTable table, std::size_t left_out = 0, const char* style = "");
+  // Writes how many more things there are, if any: "... and 5 causes more (--json has all)".
+  void left_out(std::size_t count, const char* what = nullptr, const char* indent = "");
 
  protected:
   std::ostream& out_;
   const TextLayout layout_;
 };
 
-// Returns which rows of a tree are the last children of their parents, from the rows' depths in pre-order.
-std::vector<bool> last_ones(const std::vector<std::size_t>& depths);
-
 // Returns the lines of a tree in front of each row, such as "│ ├ ", from the rows' depths in pre-order. Below
 // a fixed depth they grow no wider.
 std::vector<std::string> tree_lines(const std::vector<std::size_t>& depths);
+// Returns those lines as they go on below the row.
+std::string below_line(const std::string& line);
 
 // Returns "h.0.attn … h.11.attn (12 modules)"; for one module its path.
 std::string range_of_modules(const std::string& first, const std::string& last, std::size_t count);

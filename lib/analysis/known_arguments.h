@@ -6,19 +6,16 @@
 #include <cstdint>
 #include <deque>
 #include <forward_list>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "analysis/node_arguments.h"
-#include "costs/cost_log.h"
-#include "costs/custom_costs.h"
 #include "graph/node.h"
 #include "opinfo/infer.h"
 
 namespace fxtrace {
 
+// Returns what the metadata of a value tells of it.
 AbstractValue known_value(const Meta& meta);
 
 // Converts an argument to an abstract value; value_of(reference) converts references.  Kinds of values that
@@ -85,35 +82,15 @@ class KnownArguments final : public CallArguments {
   mutable std::forward_list<std::pair<std::size_t, AbstractValue>> own_;  // converted literals
 };
 
-// Returns what the operator's shape rule tells of the results.  meta_of(reference) returns a const Meta&.
-template <class MetaOf>
-Results inferred_results(const OperatorEntry& op, const Node& node, const MetaOf& meta_of) {
+// Returns what the operator's shape rule tells of the results.  known_of(reference) returns what is known of
+// an operand.
+template <class KnownOf>
+Results inferred_results(const OperatorEntry& op, const Node& node, const KnownOf& known_of) {
   std::deque<AbstractValue> values;
-  const auto value_of = [&](NodeId id) -> const AbstractValue& {
-    return values.emplace_back(known_value(meta_of(id)));
-  };
+  const auto value_of = [&](NodeId id) -> const AbstractValue& { return values.emplace_back(known_of(id)); };
   const KnownArguments args(op, node, value_of);
   ShapeEnv dimensions;
   return infer_shapes(RuleArguments(op, args, dimensions)).results;
-}
-
-// Returns the cost of the call by the user's rule. known_of(argument) returns the value of an argument; `op`
-// is null for an unknown operator.
-template <class KnownOf>
-Cost custom_cost(const CustomCosts::Rule& rule, const OperatorEntry* op, const Node& node,
-                 const KnownOf& known_of, std::vector<AbstractValue> results) {
-  const auto argument = [&](std::size_t place) -> std::optional<AbstractValue> {
-    if (place < node.args.size()) return known_of(node.args[place]);
-    if (op == nullptr || place >= op->defaults.size()) return std::nullopt;
-    const Argument* given = NodeArguments(node, *op).find_argument(place);
-    return given != nullptr ? known_of(*given) : op->defaults[place];
-  };
-  const auto named = [&](const std::string& name) -> std::optional<AbstractValue> {
-    if (const auto* given = find_argument(node, SIZE_MAX, name)) return known_of(*given);
-    const auto place = op == nullptr ? std::nullopt : op->schema.find_argument(name);
-    return place ? argument(*place) : std::nullopt;
-  };
-  return CustomCosts::cost(rule, {argument, named, std::move(results)});
 }
 
 }  // namespace fxtrace
