@@ -90,8 +90,7 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
                                 [](const auto& module) { return module.cause == ModuleCause::kFailed; })
           : !arguments.dimension && !arguments.guard && explanation.failed > 0;
   if (asks_of_failed && result.program != nullptr)
-    explanation.suggestions =
-        find_suggestions({*result.program, config.options, collection, result.spent});
+    explanation.suggestions = find_suggestions({*result.program, config.options, collection, result.spent});
   output.write([&](std::ostream& out) { write(explanation, out, layout); });
   return strict_code(config, collection, input, console, kDone);
 }

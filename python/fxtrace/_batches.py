@@ -20,7 +20,8 @@ from ._fetch import AT_ONCE, Skeleton, fetch
 from ._memory import saved, wrong_model
 from ._program import NOT_ALL_READ, Message, find_program, run
 from ._remote import identity, is_url, public_url
-from ._trace import ModelLike, Path, option_words
+from ._trace import option_words
+from ._types import ModelLike, Path
 
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]

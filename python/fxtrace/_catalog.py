@@ -15,7 +15,8 @@ from ._options import TraceOptions, Unpack
 from ._program import Message, run, warn_of
 from ._remote import is_url
 from ._stored_models import add_models, urls_of
-from ._trace import ModelLike, Path, Texts, check_keywords, option_words
+from ._trace import check_keywords, option_words
+from ._types import ModelLike, Path, Texts
 
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]

@@ -14,7 +14,8 @@ from ._options import TraceOptions, Unpack
 from ._program import BROKEN, STRICT_FAILED, Message, run
 from ._records import Source
 from ._render import At, at_words
-from ._trace import ModelLike, Path, Texts, check_keywords, input_argument, option_words
+from ._trace import check_keywords, input_argument, option_words
+from ._types import ModelLike, Path, Texts
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ import importlib
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from ._errors import Error, UsageError
 from ._options import ConvertOptions, Unpack
 from ._program import STRICT_FAILED, Message, run, warn_of
-from ._trace import ModelLike, Path, Texts, check_keywords, model_argument, option_words
+from ._trace import check_keywords, model_argument, option_words
+from ._types import ModelLike, Path, Texts
 
 if TYPE_CHECKING:
     import torch

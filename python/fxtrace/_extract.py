@@ -12,7 +12,8 @@ from ._memory import Kept, kept
 from ._options import TraceOptions, Unpack
 from ._program import run, warn_of
 from ._remote import is_url, public_url
-from ._trace import ModelLike, check_keywords, input_argument, option_words
+from ._trace import check_keywords, input_argument, option_words
+from ._types import ModelLike
 
 
 def extract(

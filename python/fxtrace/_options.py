@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 if TYPE_CHECKING:
     from typing_extensions import Unpack as Unpack
 
-    from ._trace import Path, Range, Texts
+    from ._types import Path, Range, Texts
 else:
     Unpack = None  # in annotations only, which are not evaluated
 

@@ -12,7 +12,8 @@ from ._data import Amount
 from ._options import TraceOptions, Unpack
 from ._program import Message, run
 from ._render import At, at_words
-from ._trace import ModelLike, check_keywords, input_argument, option_words
+from ._trace import check_keywords, input_argument, option_words
+from ._types import ModelLike
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from ._plan import Backend, Piece, PlanData
 from ._program import BROKEN, STRICT_FAILED, Message, run
 from ._records import Source
 from ._render import At, at_words
-from ._trace import ModelLike, Path, Texts, check_keywords, input_argument, option_words
+from ._trace import check_keywords, input_argument, option_words
+from ._types import ModelLike, Path, Texts
 
 if TYPE_CHECKING:
     import torch

@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from ._errors import InputError
-from ._trace import Path
+from ._types import Path
 
 if TYPE_CHECKING:
     import torch

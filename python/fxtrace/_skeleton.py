@@ -9,7 +9,6 @@ import os
 import re
 import struct
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import IO, cast

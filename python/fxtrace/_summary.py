@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
 from ._collection import Collection
 from ._options import SummaryOptions, Unpack
 from ._program import run
 from ._render import At, Summary, summary_of, summary_words
-from ._trace import ModelLike, check_keywords, input_argument, option_words
+from ._trace import check_keywords, input_argument, option_words
+from ._types import ModelLike
 
 
 def summary(

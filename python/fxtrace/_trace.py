@@ -9,7 +9,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._collection import Collection
 from ._data import parse
@@ -18,6 +18,7 @@ from ._memory import kept, saved, wrong_model
 from ._options import OPTIONS
 from ._program import STRICT_FAILED, Renamed, run, warn_of
 from ._remote import is_url
+from ._types import ModelLike, Path, Range, Texts
 
 if TYPE_CHECKING:
     import torch
@@ -31,11 +32,6 @@ class ModulesFailed(Error):
 
 PH = "$PH"  # inside of a concrete value: a part that stays an input
 
-Texts = Union[str, Iterable[str]]
-Path = Union[str, "os.PathLike[str]"]
-# A file's path or URL, its bytes, an open file, or a model in torch's memory.
-ModelLike = Union[Path, bytes, IO[bytes], "torch.jit.ScriptModule", "torch.export.ExportedProgram"]
-Range = Union[str, int, "tuple[int | None, int | None]"]
 
 
 def _texts(value: Any) -> list[str]:

@@ -12,7 +12,8 @@ from typing import Any
 from ._collection import Collection
 from ._options import TraceOptions, Unpack
 from ._program import NOT_EQUAL, Message, run
-from ._trace import ModelLike, Path, check_keywords, model_argument, option_words
+from ._trace import check_keywords, model_argument, option_words
+from ._types import ModelLike, Path
 
 
 @dataclass(frozen=True)

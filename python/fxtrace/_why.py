@@ -14,7 +14,8 @@ from ._diff import model_file
 from ._options import WhyOptions, Unpack
 from ._program import Message, run
 from ._records import Guard, Model
-from ._trace import ModelLike, Range, Texts, check_keywords, option_words
+from ._trace import check_keywords, option_words
+from ._types import ModelLike, Range, Texts
 from ._why_records import (
     DimensionInput,
     DimensionPlace,

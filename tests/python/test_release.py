@@ -146,7 +146,7 @@ def test_debian_is_told_the_same():
 
 
 def test_what_the_build_links_is_named():
-    text = (ROOT / "cmake/Dependencies.cmake").read_text().partition("if(FXTRACE_TESTS)")[0]
+    text = (ROOT / "cmake/Dependencies.cmake").read_text().partition("if(FXTRACE_TESTS")[0]
     found = set(re.findall(r"^ *(?:find_package|pkg_check_modules)\((\w+)|libjemalloc", text, re.MULTILINE)) - {"PkgConfig", ""}
     named = {name.lower() for name in harness.licences_of_notice(NOTICE)}
     assert {name.lower().replace("sqlite3", "sqlite") for name in found} <= named and "jemalloc" in named
@@ -156,7 +156,7 @@ def test_what_is_of_pytorch_says_so():
     """NOTICE has PyTorch's licence, and names the files with parts of it, each of which refers to it."""
     (licence,) = pathlib.Path(torch.__file__).parents[1].glob("torch-*.dist-info/licenses/LICENSE")
     assert " ".join(licence.read_text().split()) in " ".join(NOTICE.split())
-    named = re.findall(r"^  ((?:lib|python)/\S+)$", NOTICE, re.MULTILINE)
-    files = [path for folder in ("lib", "python/fxtrace") for path in (ROOT / folder).rglob("*") if path.suffix in (".h", ".cpp", ".inc", ".py")]
+    named = re.findall(r"^  ((?:lib|python|schemas)/\S+)$", NOTICE, re.MULTILINE)
+    files = [path for folder in ("lib", "python/fxtrace", "schemas/operators") for path in (ROOT / folder).rglob("*") if path.suffix in (".h", ".cpp", ".inc", ".py", ".txt")]
     referring = [path for path in files if "BSD-3-Clause, see NOTICE" in path.read_text()[:500].replace("\n//", "")]
     assert sorted(str(path.relative_to(ROOT)) for path in referring) == sorted(named)

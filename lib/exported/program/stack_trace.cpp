@@ -45,6 +45,7 @@ std::optional<Frame> frame_at(std::string_view text, std::size_t at) {
   line.remove_prefix(kLine.size());
   const auto number = std::from_chars(line.data(), line.data() + line.size(), frame.location.line);
   if (number.ec != std::errc()) return std::nullopt;
+  frame.location.line = std::max<std::int64_t>(frame.location.line, 0);
   line.remove_prefix(static_cast<std::size_t>(number.ptr - line.data()));
   constexpr std::string_view kIn = ", in ";
   if (line.starts_with(kIn)) frame.location.function = line.substr(kIn.size());
