@@ -11,6 +11,10 @@
 //   added     always written, but files of earlier versions do not have it
 //   null      always null
 //   mark      a flag that is a word when it is set: null or left out otherwise
+//   derived   always there, and follows from others, so that nobody reads it
+//   named     the item with that index in a list, by its name
+//   object    an object whose fields f() describes; block: with each on a line of its own
+//   list      a list of objects, of which f(item) describes each; lines: with each on a line of its own
 //
 // A number behind the value is the least that it may be; sizes and counts are at least 0.
 #pragma once
@@ -27,6 +31,16 @@ namespace fxtrace {
 
 template <class T, class Record>
 concept Like = std::same_as<std::remove_const_t<T>, Record>;
+
+// Whether the fields of a record, and the records of its lists, each stand on a line of their own.
+template <class Record>
+inline constexpr bool kOnLines = false;
+template <>
+inline constexpr bool kOnLines<GraphSignature> = true;
+template <>
+inline constexpr bool kOnLines<Execution> = true;
+template <>
+inline constexpr bool kOnLines<ModuleGraph> = true;
 
 void describe(auto& io, Like<SourceLocation> auto& source) {
   io.field("file", source.file);

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "partition/partition_fields.h"
 #include "partition/partition_marks.h"
 #include "support/text/columns.h"
 #include "support/text/printable.h"
@@ -223,101 +224,6 @@ class PartitionReport : Document {
   const Partition& partition_;
 };
 
-class PartitionJson {
- public:
-  PartitionJson(const PartitionAnswer& answer, std::ostream& out)
-      : json_(out), answer_(answer), partition_(answer.partition) {}
-
-  void document() {
-    json_.document([&] {
-      write_format(json_, "fxtrace.partition", 1);
-      json_.key("model").object([&] { write_model_fields(json_, partition_.model); });
-      json_.key("sets").objects_lines(partition_.sets, [&](const OperatorSet& set) {
-        json_.field("name", set.name);
-        json_.text_or_null("title", set.title);
-        json_.text_or_null("source", set.source);
-        json_.text_or_null("date", set.date);
-        json_.text_or_null("note", set.note);
-      });
-      json_.key("totals").object_lines([&] { totals(); });
-      json_.key("requirements").objects_lines(answer_.gates, [&](const GateResult& result) {
-        json_.field("text", result.gate.text);
-        json_.field("actual", result.actual);
-        json_.field("holds", result.holds());
-      });
-      json_.key("parts").objects_lines(partition_.parts, [&](const Part& one) { part(one); });
-      json_.key("left").objects_lines(partition_.left, [&](const LeftCall& call) {
-        json_.field("graph", call.graph);
-        json_.field("node", call.node);
-        json_.field("target", call.target);
-        json_.field("module", call.module);
-        json_.text_or_null("type", call.type);
-        json_.field("reason", call.reason);
-        write_source(json_, call.source);
-      });
-      json_.key("reasons").objects_lines(partition_.reasons, [&](const LeftReason& reason) {
-        json_.field("target", reason.target);
-        json_.field("text", reason.text);
-        json_.field("calls", reason.calls);
-        json_.field("macs", reason.macs);
-        json_.field("modules", reason.modules);
-        json_.field("outermost_modules", reason.outermost);
-      });
-    });
-  }
-
- private:
-  void coverage(const char* name, const Coverage& coverage) {
-    json_.key(name).object([&] {
-      json_.field("taken", coverage.taken);
-      json_.field("all", coverage.all);
-    });
-  }
-
-  void totals() {
-    json_.field("regions", partition_.regions());
-    coverage("calls", partition_.calls);
-    coverage("operators", partition_.operators);
-    coverage("modules", partition_.modules);
-    json_.key("macs").object([&] {
-      json_.field("taken", partition_.taken_macs);
-      json_.field("all", partition_.macs);
-      json_.field("unknown_calls", partition_.unknown);
-    });
-    json_.key("cut").object([&] {
-      json_.field("edges", partition_.cut_edges);
-      json_.field("bytes", partition_.cut_bytes);
-      json_.field("unknown_edges", partition_.cut_unknown);
-    });
-  }
-
-  void values(const char* name, const std::vector<PartValue>& values) {
-    json_.key(name).objects(values, [&](const PartValue& value) {
-      json_.field("name", value.name);
-      json_.field("type", value.meta.type);
-      json_.field("dtype", value.meta.dtype_text());
-      json_.field("shape", value.meta.shape);
-      json_.field("bytes", value.bytes);
-    });
-  }
-
-  void part(const Part& part) {
-    json_.field("graph", part.graph);
-    json_.field("set", part.set ? std::optional(partition_.sets[*part.set].name) : std::nullopt);
-    json_.field("calls", part.calls);
-    json_.field("macs", part.macs);
-    json_.field("unknown_calls", part.unknown);
-    json_.field("parameter_bytes", part.parameter_bytes);
-    json_.field("nodes", part.names);
-    values("inputs", part.inputs);
-    values("outputs", part.outputs);
-  }
-
-  JsonEmitter json_;
-  const PartitionAnswer& answer_;
-  const Partition& partition_;
-};
-
 }  // namespace
 
 std::string percent_text(double ratio) {
@@ -339,7 +245,7 @@ void write_partition(const PartitionAnswer& answer, std::ostream& out, const Tex
 }
 
 void write_partition_json(const PartitionAnswer& answer, std::ostream& out) {
-  PartitionJson(answer, out).document();
+  write_report(answer, "fxtrace.partition", out);
 }
 
 void write_partition_sarif(const PartitionAnswer& answer, std::ostream& out) {

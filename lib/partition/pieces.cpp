@@ -143,7 +143,7 @@ void write_plan(const Partition& partition, const GraphCollection& collection, c
   for (const OperatorSet& set : partition.sets) names.push_back(set.name);
   json.document([&] {
     write_format(json, "fxtrace.plan", 1);
-    json.key("model").object([&] { write_model_fields(json, partition.model); });
+    FieldWriter(json).field("model", partition.model);
     const bool has_spec = program != nullptr && program->in_spec() && collection.graphs.front().signature;
     json.field("sets", names);
     json.field("in_spec", has_spec ? std::optional(tree_text(*program->in_spec())) : std::nullopt);

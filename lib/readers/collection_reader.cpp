@@ -1,7 +1,6 @@
 #include "readers/collection_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "graph/collection_fields.h"
 #include "graph/lint.h"
 #include "support/error.h"
+#include "support/field_reader.h"
 #include "support/json_document.h"
 #include "support/json_emitter.h"
 
@@ -30,78 +30,12 @@ using Nodes = std::unordered_map<std::string_view, NodeId>;
 
 std::string text_of(const JsonValue& value) { return std::string(value.string()); }
 
-std::int64_t integer_from(std::int64_t least, const JsonValue& value) {
-  const std::int64_t number = value.integer();
-  if (number < least) value.fail("expected an integer of at least " + std::to_string(least));
-  return number;
-}
-
 template <class F>
 auto list_of(const JsonValue& value, F&& read) {
   std::vector<std::decay_t<decltype(read(value))>> list;
   for (const JsonValue item : value.items()) list.push_back(read(item));
   return list;
 }
-
-// The last values of the enumerations that stand in a collection.
-constexpr std::tuple kLast{
-    Opcode::kOutput,          GuardReason::kAssert,         FailureKind::kOther,
-    ModuleStatus::kUnvisited, ParameterKind::kCustomObject, SignatureRole::kUserInputMutation};
-
-// Returns the one whose to_string() is the text.
-template <class Enum>
-Enum enumerator(const JsonValue& value) {
-  const std::string_view text = value.string();
-  std::string names;
-  for (int i = 0; i <= static_cast<int>(std::get<Enum>(kLast)); ++i) {
-    const auto candidate = static_cast<Enum>(i);
-    if (text == to_string(candidate)) return candidate;
-    names += std::string(names.empty() ? "" : ", ") + to_string(candidate);
-  }
-  value.fail("expected one of " + names);
-}
-
-// The fields of one object, looked up by name.  They are nearly always in the order in which they are looked
-// up, and then no search is needed.
-class Fields {
- public:
-  explicit Fields(const JsonValue& object)
-      : object_(object), next_(object.fields().begin()), end_(object.fields().end()) {}
-
-  std::optional<JsonValue> find(std::string_view key) {  // also returns a null
-    known_[count_++] = key;
-    const auto value = peek(key);
-    if (value && next_.key() == key) ++next_;
-    return value;
-  }
-  std::optional<JsonValue> peek(std::string_view key) const {
-    if (!(next_ != end_)) return std::nullopt;  // every field was the next one
-    return next_.key() == key ? *next_ : object_.find_or_null(key);
-  }
-  JsonValue at(std::string_view key) {
-    const auto value = find(key);
-    if (!value) object_.fail("\"" + std::string(key) + "\" is missing");
-    return *value;
-  }
-  // Calls f with every field that was not looked up.
-  template <class F>
-  void others(F&& f) const {
-    if (!(next_ != end_)) return;
-    const auto known = std::span(known_).first(count_);
-    for (const JsonValue value : object_.fields()) {
-      if (std::find(known.begin(), known.end(), value.key()) == known.end()) f(value);
-    }
-  }
-  void no_others() const {
-    others([](const JsonValue& value) { value.fail_at_key("unknown field"); });
-  }
-
- private:
-  const JsonValue object_;
-  JsonValue::Iterator next_, end_;
-  std::array<std::string_view, 24> known_;
-  std::size_t count_ = 0;
-};
 
 // --- arguments ---
 
@@ -137,7 +71,7 @@ Argument tuple(const JsonValue& value, const Nodes& nodes) {
 }
 
 Argument named_tuple(const JsonValue& value, const Nodes& nodes) {
-  Fields fields(value);
+  JsonFields fields(value);
   argument::TupleNames names{text_of(fields.at("type")), list_of(fields.at("fields"), text_of)};
   Argument::Tuple tuple{arguments(fields.at("values"), nodes)};
   fields.no_others();
@@ -293,13 +227,18 @@ void check_count(const JsonValue& value, std::int64_t count) {
 }
 
 // Reads the records of graph/collection_fields.h, which says what the verbs mean.
-class Reader {
+class Reader : public FieldReader<Reader> {
  public:
+  // The last values of the enumerations that stand in a collection.
+  static constexpr std::tuple kLast{
+      Opcode::kOutput,          GuardReason::kAssert,         FailureKind::kOther,
+      ModuleStatus::kUnvisited, ParameterKind::kCustomObject, SignatureRole::kUserInputMutation};
+
   explicit Reader(std::set<std::string>* unknown_fields) : unknown_fields_(unknown_fields) {}
 
   GraphCollection collection(const JsonValue& root) {
     if (!root.is_object()) not_one(root);
-    Fields fields(root);
+    JsonFields fields(root);
     fields_ = &fields;
     const auto format = fields.find("format");
     if (!format || !format->is_string()) not_one(root);
@@ -309,7 +248,7 @@ class Reader {
                    " of the format, and this fxtrace reads version " + std::to_string(kVersion) +
                    ": use the fxtrace that wrote it, or trace the model again");
     }
-    Fields producer(fields.at("producer"));
+    JsonFields producer(fields.at("producer"));
     for (const char* key : {"name", "version"}) static_cast<void>(producer.at(key).string());
     producer.no_others();
     GraphCollection collection;
@@ -327,16 +266,6 @@ class Reader {
     return collection;
   }
 
-  void field(std::string_view name, auto& result, std::int64_t least = 0) {
-    read(fields_->at(name), result, least);
-  }
-  void nullable(std::string_view name, auto& result, std::int64_t least = 0) {
-    if (const JsonValue value = fields_->at(name); !value.is_null()) read(value, result, least);
-  }
-  void optional(std::string_view name, auto& result) {
-    if (const auto value = fields_->find(name)) read(*value, result);
-  }
-  void added(std::string_view name, auto& result) { optional(name, result); }
   void null(std::string_view name) {
     if (const JsonValue value = fields_->at(name); !value.is_null()) value.fail("expected null");
   }
@@ -371,7 +300,6 @@ class Reader {
     if (!value.is_null()) fxtrace::elements(value, constant.shape, constant.data.emplace());
     return !value.is_null();
   }
-  bool has(std::string_view name, const auto&) const { return fields_->peek(name).has_value(); }
   void part(std::string_view name, auto& part, auto&& f) {
     if (fields_->peek(name)) f(part.edit());
   }
@@ -380,66 +308,33 @@ class Reader {
     if (value.is_null()) return;
     Meta meta;
     std::optional<Cost> cost;
-    object(value, false, [&] { f(*this, meta, cost); });
+    object(value, [&] { f(*this, meta, cost); });
     node.meta = std::move(meta);
     node.cost = std::move(cost);
   }
 
  private:
+  friend class FieldReader<Reader>;
+  using FieldReader<Reader>::read;
+
   [[noreturn]] static void not_one(const JsonValue& value) {
     value.fail("this is not a graph collection", {"fxtrace trace MODEL -o FILE.json writes one"});
   }
 
-  void object(const JsonValue& value, bool is_open, auto&& read_fields) {
-    Fields fields(value);
-    Fields* const outer = std::exchange(fields_, &fields);
-    read_fields();
-    fields_ = outer;
-    is_open ? note_others(fields) : fields.no_others();
+  template <class T>
+  void record(const JsonValue& value, T& result) {
+    if constexpr (std::is_same_v<T, Node> || std::is_same_v<T, ModuleGraph>) {
+      JsonFields fields(value);
+      JsonFields* const outer = std::exchange(fields_, &fields);
+      describe(*this, result);
+      fields_ = outer;
+      note_others(fields);
+    } else {
+      object(value, [&] { describe(*this, result); });
+    }
+    check(value, result);
   }
 
-  // An enumerator or a record.
-  template <class T>
-  void read(const JsonValue& value, T& result, std::int64_t /*least*/ = 0) {
-    if constexpr (std::is_enum_v<T>) {
-      result = enumerator<T>(value);
-    } else {
-      object(value, std::is_same_v<T, Node> || std::is_same_v<T, ModuleGraph>,
-             [&] { describe(*this, result); });
-      check(value, result);
-    }
-  }
-  template <class T>
-  void read(const JsonValue& value, Shared<T>& result, std::int64_t least = 0) {
-    T own{};
-    read(value, own, least);
-    result = std::move(own);
-  }
-  template <class T>
-  void read(const JsonValue& value, std::optional<T>& result, std::int64_t least = 0) {
-    read(value, result.emplace(), least);
-  }
-  template <class T>
-  void read(const JsonValue& value, std::vector<T>& result, std::int64_t least = 0) {
-    for (const JsonValue item : value.items()) read(item, result.emplace_back(), least);
-  }
-  template <class T>
-  void read(const JsonValue& value, std::vector<std::pair<std::string, T>>& result, std::int64_t = 0) {
-    for (const JsonValue item : value.fields()) {
-      read(item, result.emplace_back(std::string(item.key()), T{}).second);
-    }
-  }
-  void read(const JsonValue& value, std::map<std::string, std::int64_t>& result, std::int64_t least = 0) {
-    for (const JsonValue item : value.fields()) result.emplace(item.key(), integer_from(least, item));
-  }
-  void read(const JsonValue& value, std::string& result, std::int64_t = 0) { result = value.string(); }
-  void read(const JsonValue& value, bool& result, std::int64_t = 0) { result = value.boolean(); }
-  void read(const JsonValue& value, std::int64_t& result, std::int64_t least = 0) {
-    result = integer_from(least, value);
-  }
-  void read(const JsonValue& value, std::size_t& result, std::int64_t least = 0) {
-    result = static_cast<std::size_t>(integer_from(least, value));
-  }
   void read(const JsonValue& value, Device& result, std::int64_t = 0) {
     result = Device::named(value.string());
   }
@@ -461,7 +356,7 @@ class Reader {
     if (value.is_null()) {
       cost.unsized = 1;
     } else {
-      object(value, false, [&] { describe(*this, cost); });
+      object(value, [&] { describe(*this, cost); });
     }
   }
   void read(const JsonValue& value, Argument& result, std::int64_t = 0) { result = argument(value, nodes_); }
@@ -470,7 +365,7 @@ class Reader {
   void read(const JsonValue& value, std::vector<NodeId>&, std::int64_t = 0) { users_.push_back(value); }
   void read(const JsonValue& value, ProgramPart::Place& place, std::int64_t = 0) {
     Nodes outer = std::exchange(nodes_, {});  // its path has none
-    object(value, false, [&] { describe(*this, place); });
+    object(value, [&] { describe(*this, place); });
     nodes_ = std::move(outer);
   }
   void read(const JsonValue& value, SubgraphList& subgraphs, std::int64_t = 0) {
@@ -528,10 +423,10 @@ class Reader {
   // Reads the unused parameters, and checks the counts, which are not kept.
   void check_summary(const JsonValue& value, GraphCollection& collection) {
     const Summary summary = summarize(collection);
-    object(value, false, [&] {
+    object(value, [&] {
       check_count(fields_->at("graphs"), summary.graphs);
       check_count(fields_->at("nodes"), summary.nodes);
-      object(fields_->at("modules"), false, [&] {
+      object(fields_->at("modules"), [&] {
         for (const auto& [status, count] : summary.modules) {
           check_count(fields_->at(to_string(status)), count);
         }
@@ -546,13 +441,12 @@ class Reader {
     });
   }
 
-  void note_others(const Fields& fields) {
+  void note_others(const JsonFields& fields) {
     if (unknown_fields_ == nullptr) return;
     fields.others([this](const JsonValue& value) { unknown_fields_->emplace(value.key()); });
   }
 
   std::set<std::string>* unknown_fields_;
-  Fields* fields_ = nullptr;      // of the current object
   Nodes nodes_;                   // those of the current graph, by name
   std::vector<JsonValue> users_;  // as given, of each of its nodes
 };

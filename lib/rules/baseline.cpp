@@ -45,8 +45,8 @@ void for_each_known(const CheckReport& report, const Offence& offence, const Vis
   if (known.subject.empty() && is_of_file) known.subject = without_numbers(offence.message);
   if (offence.places.empty()) visit(known, nullptr, offence.amount);
   for (const OffencePlace& place : offence.places) {
-    known.module = place.record ? std::nullopt : std::optional(place.module);
-    known.record = place.record;
+    known.module = place.module;
+    known.record = place.module ? std::nullopt : std::optional(place.record);
     visit(known, &place, std::int64_t{1});
   }
 }

@@ -129,7 +129,7 @@ class Checker {
  public:
   Checker(std::vector<Rule> rules, const CheckedModel& model) : model_(model) {
     report_.model = model.model;
-    report_.path = model.path;
+    report_.path = model.path.empty() ? model.model.file : model.path;
     report_.rules = std::move(rules);
     if (model.collection == nullptr) return;
     tree_.emplace(*model.collection);
@@ -159,7 +159,7 @@ class Checker {
           break;
         case RuleKind::kVerifyContent:
           for (const ContentFault& fault : model_.content)
-            add(fault.message, "", {"", {}, {}, fault.record}, {}, fault.is_undecided);
+            add(fault.message, "", {{}, {}, {}, fault.record}, {}, fault.is_undecided);
           break;
         case RuleKind::kProgram:
           faulty(rule.program);
@@ -300,8 +300,9 @@ class Checker {
 
   void add(std::string message, std::string subject, OffencePlace place,
            const std::optional<SourceLocation>& source, bool is_undecided = false) {
-    std::string key = std::to_string(rule_) + "\n" + message + "\n" + without_numbers(place.module) + "\n" +
-                      without_numbers(place.record.value_or("")) + "\n";
+    std::string key = std::to_string(rule_) + "\n" + message + "\n" +
+                      without_numbers(place.module.value_or("")) + "\n" + without_numbers(place.record) +
+                      "\n";
     if (source) key += source->file + ":" + std::to_string(source->line) + ":" + source->text;
     const auto [entry, is_new] = groups_.try_emplace(std::move(key), report_.offences.size());
     if (is_new)
@@ -328,9 +329,10 @@ class Checker {
 
   void faulty(ProgramFaultKind kind) {
     for (const ProgramFault& fault : model_.faults) {
-      if (fault.kind == kind)
-        add(fault.message, fault.subject, {fault.module, fault.node, fault.graph, fault.record},
-            fault.source);
+      if (fault.kind != kind) continue;
+      OffencePlace place{fault.module, fault.node, fault.graph, fault.record.value_or("")};
+      if (fault.record) place.module.reset();
+      add(fault.message, fault.subject, std::move(place), fault.source);
     }
   }
 
@@ -346,7 +348,7 @@ class Checker {
       const bool is_library = kind == SecurityKind::kLibrary;
       if (is_library && is_registered_by_torch(finding.subject)) continue;
       add(is_library ? finding.subject + " needs a library that has to be loaded first" : finding.message,
-          finding.subject, {"", {}, {}, finding.record}, {});
+          finding.subject, {{}, {}, {}, finding.record}, {});
     }
   }
 

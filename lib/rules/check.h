@@ -16,10 +16,10 @@
 namespace fxtrace {
 
 struct OffencePlace {
-  std::string module;                 // path; empty: the root, or none
+  std::optional<std::string> module;  // path; absent for the file itself
   std::optional<std::string> node;    // name
   std::optional<std::string> graph;   // graph of the node: the module, and after each ":" a subgraph
-  std::optional<std::string> record;  // record of the archive
+  std::string record;                 // record of the archive, without a module; empty: none
   auto operator<=>(const OffencePlace&) const = default;
 };
 

@@ -2,14 +2,13 @@
 
 #include <cmath>
 #include <functional>
-#include <optional>
-#include <ranges>
 #include <string>
 
-#include "support/json_emitter.h"
 #include "support/text/printable.h"
 #include "support/text/qualified_name.h"
 #include "support/text/words.h"
+#include "verify/verification_fields.h"
+#include "writers/formats/json_parts.h"
 
 namespace fxtrace::verify {
 namespace {
@@ -34,52 +33,6 @@ std::string statistics_text(const FxtraceStatistics& of) {
       "least " + number(of.least) + ", greatest " + number(of.greatest) + ", mean " + number(of.mean);
   if (of.not_finite != 0) text += ", " + std::to_string(of.not_finite) + " not finite";
   return text;
-}
-
-void statistics(JsonEmitter& json, const char* name, const std::optional<FxtraceStatistics>& of) {
-  json.key(name);
-  if (!of) return json.null();
-  json.object([&] {
-    json.field("elements", of->elements);
-    json.field("not_finite", of->not_finite);
-    json.field("least", of->least);
-    json.field("greatest", of->greatest);
-    json.field("mean", of->mean);
-  });
-}
-
-void write_fault(JsonEmitter& json, const Fault& fault) {
-  const auto& difference = fault.difference;
-  json.field("kind", to_string(fault.kind));
-  json.field("run", fault.run);
-  json.field("message", fault.what);
-  json.text_or_null("place", fault.place);
-  json.text_or_null("node", fault.node);
-  json.text_or_null("text", fault.text);
-  json.field("module", fault.node.empty() ? std::nullopt : std::optional(fault.module));
-  json.text_or_null("source", fault.source);
-  statistics(json, "graph_statistics", fault.ours);
-  statistics(json, "model_statistics", fault.theirs);
-  json.field("different_elements", difference ? std::optional(difference->elements) : std::nullopt);
-  json.field("greatest_difference", difference ? std::optional(difference->greatest) : std::nullopt);
-  json.field("nodes_after", fault.more);
-}
-
-void write_profile(JsonEmitter& json, const Profile& profile, const ModelSummary& measured) {
-  json.field("runs", profile.runs);
-  const double all = profile.modules.at("").seconds;
-  const auto has_time = [](const SummaryRow& row) { return row.measured.has_value(); };
-  json.key("modules").objects_lines(std::views::filter(measured.rows, has_time), [&](const SummaryRow& row) {
-    json.field("path", row.path);
-    json.field("type", row.type);
-    json.field("calls", row.calls);
-    json.field("seconds", row.measured->seconds);
-    json.field("share", all > 0 ? row.measured->seconds / all : 0);
-    json.field("allocated_bytes", row.measured->allocated_bytes);
-    json.field("peak_bytes", row.measured->peak_bytes);
-    json.field("macs", row.macs ? row.macs->number() : std::nullopt);
-    json.field("flops_per_second", flops_per_second(row));
-  });
 }
 
 // Returns "; 2 modules ran as themselves", or nothing.
@@ -164,44 +117,7 @@ void write_text(const Verification& verification, const Subject& subject, std::o
 }
 
 void write_json(const Verification& verification, const Subject& subject, std::ostream& out) {
-  JsonEmitter json(out);
-  json.document([&] {
-    json.field("format", "fxtrace.verification");
-    json.field("version", 1);
-    json.field("model", subject.model);
-    json.text_or_null("against", subject.against);
-    json.field("equal", verification.verdict() == Verdict::kEqual);
-    json.field("verdict", to_string(verification.verdict()));
-    json.text_or_null("why", verification.why);
-    json.field("runs", static_cast<std::int64_t>(verification.sizes.size()));
-    json.field("seed", static_cast<std::int64_t>(subject.options.seed));
-    json.field("atol", subject.options.absolute);
-    json.field("rtol", subject.options.relative);
-    json.field("sizes", verification.sizes);
-    json.key("inputs").list(verification.origins,
-                            [&](InputOrigin origin) { json.string(to_string(origin)); });
-    json.key("refused").objects(verification.refusals, [&](const Refusal& refusal) {
-      json.field("sizes", sizes_text(refusal.sizes));
-      json.field("message", refusal.what);
-    });
-    json.field("nodes", verification.nodes);
-    json.field("tensors", verification.tensors);
-    json.field("guards", verification.guards);
-    json.field("own_modules", verification.own_modules);
-    json.field("failed_modules", verification.failed_modules);
-    json.key("fault");
-    if (verification.fault) {
-      json.object_lines([&] { write_fault(json, *verification.fault); });
-    } else {
-      json.null();
-    }
-    json.key("profile");
-    if (verification.profile && subject.measured != nullptr) {
-      json.object_lines([&] { write_profile(json, *verification.profile, *subject.measured); });
-    } else {
-      json.null();
-    }
-  });
+  write_fields(VerificationAnswer{verification, subject}, out);
 }
 
 }  // namespace fxtrace::verify

@@ -81,11 +81,10 @@ Counts counts_of(const CheckReport& report) {
 }
 
 void write_suite(const CheckReport& report, std::ostream& out) {
-  const std::string& path = check_words::path(report);
-  out << "  <testsuite" << attribute("name", path) << counts_of(report).attributes() << ">\n";
+  out << "  <testsuite" << attribute("name", report.path) << counts_of(report).attributes() << ">\n";
   for (std::size_t index = 0; index < report.rules.size(); ++index) {
     const Rule& rule = report.rules[index];
-    out << "    <testcase" << attribute("classname", path) << attribute("name", rule.name);
+    out << "    <testcase" << attribute("classname", report.path) << attribute("name", rule.name);
     const auto offences = check_words::new_offences(report, index);
     const std::size_t known = report.count_known(index);
     if (offences.empty() && known == 0) {

@@ -74,9 +74,9 @@ void write_logical_locations(JsonEmitter& json, std::vector<OffencePlace> places
   for (OffencePlace& place : places) place.graph.reset();
   remove_repeated(places);
   json.key("logicalLocations").objects(places, [&](const OffencePlace& place) {
-    json.field("fullyQualifiedName", place.record ? *place.record : path_text(place.module));
+    json.field("fullyQualifiedName", place.module ? path_text(*place.module) : place.record);
     if (place.node) json.field("name", *place.node);
-    json.field("kind", place.record ? "resource" : "module");
+    json.field("kind", place.module ? "module" : "resource");
   });
 }
 
@@ -103,8 +103,8 @@ std::string fingerprint(const CheckReport& report, const Offence& offence) {
   add(offence.message);
   if (offence.source) add(offence.source->text);  // not the line number, which moves
   for (const OffencePlace& place : offence.places) {
-    add(place.module);
-    add(place.record.value_or(""));
+    add(place.module.value_or(""));
+    add(place.record);
   }
   std::ostringstream text;
   text << std::hex << hash << ":1";
@@ -128,7 +128,7 @@ void write_result(JsonEmitter& json, const CheckReport& report, const Offence& o
   }
   json.key("message").object([&] { json.field("text", text); });
   json.key("locations").objects(std::array{&report}, [&](const CheckReport* model) {
-    write_physical_location(json, uri_of_model(check_words::path(*model)), 1);
+    write_physical_location(json, uri_of_model(model->path), 1);
     if (!offence.places.empty()) write_logical_locations(json, offence.places);
   });
   if (has_source) {

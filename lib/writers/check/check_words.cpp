@@ -35,15 +35,11 @@ std::string counted_rules(const CheckReport& report, Count count_of) {
 
 }  // namespace
 
-const std::string& path(const CheckReport& report) {
-  return report.path.empty() ? report.model.file : report.path;
-}
-
 std::string headline(const CheckReport& report) {
   std::int64_t broken = 0;
   for (std::size_t i = 0; i < report.rules.size(); ++i) broken += report.count(i) > 0 ? 1 : 0;
   const auto count = static_cast<std::int64_t>(report.rules.size());
-  const std::string file = short_line(path(report)) + ": ";
+  const std::string file = short_line(report.path) + ": ";
   if (count == 0) return file + "no rule to check";
   const std::size_t known = report.count_known();
   const std::string known_text = known == 0 ? "" : ", " + known_offences(known);
@@ -75,11 +71,11 @@ std::string places(const Offence& offence) {
   // Places are in the order of the model, those of one module together.
   std::vector<std::string> modules, nodes, records;
   for (const OffencePlace& place : offence.places) {
-    if (place.record) {
-      if (!place.record->empty()) records.push_back(*place.record);
+    if (!place.module) {
+      if (!place.record.empty()) records.push_back(place.record);
       continue;
     }
-    const std::string path = path_text(place.module);
+    const std::string path = path_text(*place.module);
     if (modules.empty() || modules.back() != path) modules.push_back(path);
     if (place.node) nodes.push_back(*place.node);
   }

@@ -10,8 +10,6 @@
 
 namespace fxtrace::check_words {
 
-// Returns the model's file as it was given.
-const std::string& path(const CheckReport& report);
 // Returns "model.pt2: 2 of 5 rules do not hold".
 std::string headline(const CheckReport& report);
 // Returns a rule's name, with its text if that says more.

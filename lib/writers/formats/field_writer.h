@@ -1,7 +1,8 @@
-// Writes the records of graph/collection_fields.h as JSON.
+// Writes records as JSON by their descriptions; graph/collection_fields.h says what they are.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,6 +47,24 @@ class FieldWriter {
   void assignments(std::string_view name, const Graph& graph) { field(name, graph.assignments()); }
   bool elements(std::string_view name, const Constant& constant);
   bool has(std::string_view, const auto& value) const { return !is_empty(value); }
+  void derived(std::string_view name, const auto& value) { field(name, value); }
+  void named(std::string_view name, std::size_t index, const auto& list, auto member) {
+    field(name, std::invoke(member, list[index]));
+  }
+  void object(std::string_view name, auto&& f) {
+    json_.key(name);
+    fields(false, f);
+  }
+  void block(std::string_view name, auto&& f) {
+    json_.key(name);
+    fields(true, f);
+  }
+  void list(std::string_view name, auto&& items, auto&& f) {
+    json_.key(name).list(items, [&](const auto& item) { fields(false, [&] { f(item); }); });
+  }
+  void lines(std::string_view name, auto&& items, auto&& f) {
+    json_.key(name).list_lines(items, [&]<class T>(const T& item) { fields(kOnLines<T>, [&] { f(item); }); });
+  }
   void part(std::string_view, const auto& part, auto&& f) { f(*part); }
   void meta(std::string_view name, const Node& node, auto&& f) {
     json_.key(name);
@@ -58,11 +77,6 @@ class FieldWriter {
  private:
   template <class T>
   static constexpr bool kIsRecord = requires(FieldWriter& io, const T& value) { describe(io, value); };
-  // Records with each field on a line of its own, and each record in their lists.
-  template <class T>
-  static constexpr bool kOnLines =
-      std::is_same_v<T, ModuleGraph> || std::is_same_v<T, GraphSignature> || std::is_same_v<T, Execution>;
-
   template <class T>
   static bool is_empty(const Shared<T>& value) {
     return is_empty(*value);
@@ -119,9 +133,12 @@ class FieldWriter {
 
   template <class T>
   void record(const T& value) {
-    const bool outer = std::exchange(on_lines_, kOnLines<T>);
+    fields(kOnLines<T>, [&] { describe(*this, value); });
+  }
+  void fields(bool on_lines, auto&& write_fields) {
+    const bool outer = std::exchange(on_lines_, on_lines);
     on_lines_ ? json_.open_lines('{') : json_.open('{');
-    describe(*this, value);
+    write_fields();
     json_.close('}');
     on_lines_ = outer;
   }

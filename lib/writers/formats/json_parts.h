@@ -1,25 +1,36 @@
-// Writers of fields that several JSON documents share.
+// Writers of whole JSON documents.
 #pragma once
 
-#include <optional>
+#include <ostream>
 #include <string_view>
 
-#include "graph/graph_collection.h"
-#include "summaries/parameter_sizes.h"
 #include "support/json_emitter.h"
+#include "writers/formats/field_writer.h"
 
 namespace fxtrace {
 
 // Writes the first fields of a document: its format, the format's version, and the producer.
 void write_format(JsonEmitter& json, std::string_view format, int version);
-// Writes the fields that identify the model into the current object.
-void write_model_fields(JsonEmitter& json, const GraphCollection::Model& model);
-void write_total(JsonEmitter& json, std::string_view name, const TensorTotal& total, bool with_kinds = false);
-// Writes "stored"; nothing for plain tensors.
-void write_stored(JsonEmitter& json, const std::vector<StoredPart>& stored);
-// Write the field; null when it is unknown.
-void write_source(JsonEmitter& json, const std::optional<SourceLocation>& source,
-                  std::string_view name = "source");
-void write_failure(JsonEmitter& json, const std::optional<Failure>& failure);
+
+// Writes the document that the record's description says.
+template <class Record>
+void write_fields(const Record& record, std::ostream& out, JsonLayout layout = JsonLayout::kSpaced) {
+  JsonEmitter json(out, layout);
+  json.document([&] {
+    FieldWriter io(json, true);
+    describe(io, record);
+  });
+}
+
+// Writes a report: the fields of write_format(), and those that its description says.
+template <class Report>
+void write_report(const Report& report, std::string_view format, std::ostream& out) {
+  JsonEmitter json(out);
+  json.document([&] {
+    write_format(json, format, 1);
+    FieldWriter io(json, true);
+    describe(io, report);
+  });
+}
 
 }  // namespace fxtrace

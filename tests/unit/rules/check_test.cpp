@@ -50,8 +50,8 @@ GraphCollection blocks() {
 }
 
 std::string place_text(const OffencePlace& place) {
-  return (place.module.empty() ? "(root)" : place.module) + (place.node ? "%" + *place.node : "") +
-         (place.record ? "<" + *place.record + ">" : "");
+  return (place.module.value_or("").empty() ? "(root)" : *place.module) +
+         (place.node ? "%" + *place.node : "") + (place.module ? "" : "<" + place.record + ">");
 }
 
 // Returns offences as "message @ places", with a "?" in front of undecided ones.
