@@ -72,18 +72,18 @@ class FieldNotes {
     if (or_null) fields.nullable.insert(name);
   }
   void method(const std::string& name, const std::string& method) { optional(name, method); }
-  void dtype(const std::string& name, const Meta& meta) { nullable(name, meta); }
+  void dtype(const std::string& name, const Meta&) { nullable(name, 0); }
   void expression(const std::string& name, const Expression& value) { field(name, value); }
   void plain(const std::string& name, const Kwargs& values) { optional(name, values); }
   void assignments(const std::string& name, const Graph& graph) { added(name, graph); }
-  bool elements(const std::string& name, const Constant& constant) {
-    nullable(name, constant);
+  bool elements(const std::string& name, const Constant&) {
+    nullable(name, 0);
     return has_elements_;
   }
   bool has(std::string_view, const auto&) const { return has_part_; }
   void part(std::string_view, const auto& part, auto&& f) { f(*part); }
-  void meta(const std::string& name, const Node& node, auto&& f) {
-    nullable(name, node);
+  void meta(const std::string& name, const Node&, auto&& f) {
+    nullable(name, 0);
     FieldNotes inner;
     Meta meta;
     std::optional<Cost> cost;
