@@ -7,6 +7,7 @@ from typing import Any
 
 Schema = dict[str, Any]
 
+SHOWN = {"Node": {"meta": ("shape", "dtype", "cost")}}  # members of a member that the record shows as its own
 SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 
 
@@ -87,6 +88,12 @@ class Classes:
         text = f"\n\n@dataclass(frozen=True{', repr=False' if has_repr else ''})\nclass {name}{base}:\n{doc}\n\n" + "\n".join(lines) + "\n"
         if hashed and any(word in line for line in lines for word in ("dict[", "Any")):  # of which no value may be hashed
             text += f"\n    def __hash__(self) -> int:\n        return hash(({', '.join(hashed)}{',' if len(hashed) == 1 else ''}))\n"
+        for member, shown in SHOWN.get(name, {}).items():
+            inner = self.resolved(record["properties"][member])
+            inner = next((self.resolved(choice) for choice in inner.get("anyOf", []) if choice != {"type": "null"}), inner)
+            for key in shown:
+                kind = self.value(inner["properties"][key])[0]
+                text += f"\n    @property\n    def {key}(self) -> {kind} | None:\n        return self.{member}.{key} if self.{member} else None\n"
         arguments = "".join(f"            {part},\n" for part in given)
         return text + f"\n    @classmethod\n    def from_json(cls, value: dict[str, Any]) -> {name}:\n        return cls(\n{arguments}        )\n"
 

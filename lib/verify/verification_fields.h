@@ -2,6 +2,7 @@
 // description is.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <ranges>
@@ -17,9 +18,10 @@ inline constexpr bool kOnLines<verify::Fault> = true;
 void describe(auto& io, const FxtraceStatistics& of) {
   io.field("elements", of.elements);
   io.field("not_finite", of.not_finite);
-  io.field("least", of.least);
-  io.field("greatest", of.greatest);
-  io.field("mean", of.mean);
+  const auto finite = [](double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; };
+  io.nullable("least", finite(of.least));
+  io.nullable("greatest", finite(of.greatest));
+  io.nullable("mean", finite(of.mean));
 }
 
 }  // namespace fxtrace

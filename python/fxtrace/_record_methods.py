@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, Union
+from typing import Any, TypeVar
 
 from ._printable import printable
 from ._values import NodeRef, values_in
 
-if TYPE_CHECKING:
-    from ._records import Cost, Meta, Source
-
 T = TypeVar("T")
-Size = Union[int, str]  # a number, or an expression of named dimensions as Python writes it
 
 
 def optional(make: Callable[[Any], T], value: Any) -> T | None:
@@ -29,7 +25,7 @@ class SourceMethods:
 
 class FailureMethods:
     message: str
-    source: Source | None
+    source: Any
 
     def __str__(self) -> str:
         return printable(self.message) + (f" ({self.source})" if self.source else "")
@@ -52,22 +48,9 @@ class NodeMethods:
     target: str
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    meta: Meta | None
 
     def __repr__(self) -> str:
         return printable(f"<Node {self.name} = {self.op}[{self.target}]>")
-
-    @property
-    def shape(self) -> tuple[Size, ...] | None:
-        return self.meta.shape if self.meta else None
-
-    @property
-    def dtype(self) -> str | None:
-        return self.meta.dtype if self.meta else None
-
-    @property
-    def cost(self) -> Cost | None:
-        return self.meta.cost if self.meta else None
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -291,6 +291,18 @@ class Node(NodeMethods):
     def __hash__(self) -> int:
         return hash((self.name, self.op, self.target))
 
+    @property
+    def shape(self) -> tuple[int | str, ...] | None:
+        return self.meta.shape if self.meta else None
+
+    @property
+    def dtype(self) -> str | None:
+        return self.meta.dtype if self.meta else None
+
+    @property
+    def cost(self) -> Cost | None:
+        return self.meta.cost if self.meta else None
+
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Node:
         return cls(
