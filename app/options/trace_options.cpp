@@ -69,7 +69,15 @@ Config TraceArguments::resolve(Console& console) const {
   Config config;
   if (config_file_) read_config(read_small_file(*config_file_, console), *config_file_, config);
   OptionSource source{.read_file = [&](const std::string& file) { return read_small_file(file, console); }};
-  for (const auto& [row, text] : given_) set_option(*row, text, source, config);
+  for (const auto& [row, text] : given_) {
+    try {
+      set_option(*row, text, source, config);
+    } catch (const Error& error) {
+      if (!error.place().empty() || std::string_view(error.what()).find(row->name) != std::string_view::npos)
+        throw;
+      throw usage_error(row->name + ": " + error.what(), error.hints());
+    }
+  }
   check_passes(config.passes);
   for (const std::string& library : config.options.op_libraries) console.has_read(library);
   return config;

@@ -28,12 +28,13 @@ std::string read_choice(const JsonValue& value, const std::vector<std::string>& 
 // Calls f for a string, or for each string of an array.
 void for_each_string(const JsonValue& value, const std::function<void(JsonValue, const std::string&)>& f);
 
-// Runs f and rethrows its errors with the position of `value`.
+// Runs f and rethrows its errors with the position of `value`, unless they have a place.
 template <class F>
 void at_place_of(const JsonValue& value, F&& f) {
   try {
     f();
   } catch (const Error& error) {
+    if (!error.place().empty()) throw;
     value.fail(error.what(), error.hints());
   }
 }
