@@ -12,11 +12,13 @@ function(fxtrace_embedded_texts output template)
   configure_file(${template} ${output} @ONLY)
 endfunction()
 
-# Writes a file to include in an array: a string_view of each line of a table, without the comments that begin it.
-function(fxtrace_embedded_lines output table)
+# Writes a file to include in an array: a row of each line of a table, without the comments that begin it.  `row` has the parts of
+# a line that fit the groups of `pattern`, \\1 and so on.
+function(fxtrace_embedded_rows output table pattern row)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
   file(READ ${table} text)
   string(REGEX REPLACE "^(#[^\n]*\n)+" "" text "${text}")
-  string(REGEX REPLACE "([^\n]+)\n" "R\"line(\\1)line\"sv,\n" text "${text}")
+  string(REPLACE " # " "#" text "${text}")
+  string(REGEX REPLACE "${pattern}\n" "${row},\n" text "${text}")
   file(CONFIGURE OUTPUT ${output} CONTENT "${text}" @ONLY)
 endfunction()

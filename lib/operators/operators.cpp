@@ -25,31 +25,21 @@ constexpr TraitWord kTraitWords[] = {{"unknown", traits::kKnown},  // of which i
                                      {"pointwise", traits::kPointwise},
                                      {"reduction", traits::kReduction}};
 
-// Reads a line of schemas/operators: "aten::abs(Tensor self) -> Tensor # pointwise".
-constexpr Operator row_of(std::string_view line) {
-  const std::size_t arguments = line.find('('), mark = std::min(line.find('#'), line.size() + 1);
-  Operator row{line.substr(0, arguments), line.substr(arguments, mark - 1 - arguments), traits::kKnown};
-  for_each_word(line.substr(std::min(mark + 2, line.size())), [&](std::string_view word) {
-    row.registered ^= std::ranges::find(kTraitWords, word, &TraitWord::word)->trait;
+// Returns the traits that a line of schemas/operators has behind its schema: "random pointwise".
+constexpr Traits traits_in(std::string_view words) {
+  Traits all = traits::kKnown;
+  for_each_word(words, [&](std::string_view word) {
+    all ^= std::ranges::find(kTraitWords, word, &TraitWord::word)->trait;
   });
-  return row;
+  return all;
 }
 
-template <std::size_t Count>
-consteval std::array<Operator, Count> rows_of(const std::string_view (&lines)[Count]) {
-  std::array<Operator, Count> rows;
-  std::ranges::transform(lines, rows.begin(), row_of);
-  return rows;
-}
-
-constexpr std::string_view kRegisteredLines[] = {
+constexpr Operator kRegistered[] = {
 #include "schemas/operators/registered.inc"
 };
-constexpr std::string_view kExtensionLines[] = {
+constexpr Operator kExtensions[] = {
 #include "schemas/operators/extensions.inc"
 };
-constexpr auto kRegistered = rows_of(kRegisteredLines);
-constexpr auto kExtensions = rows_of(kExtensionLines);
 
 static_assert(std::ranges::is_sorted(kExtensions, {}, &Operator::name));
 

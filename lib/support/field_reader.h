@@ -156,6 +156,8 @@ class FieldReader {
   JsonFields* fields_ = nullptr;  // of the current object
 
  private:
+  FieldReader() = default;
+  friend Reader;
   Reader& self() { return static_cast<Reader&>(*this); }
 
   // Returns the one whose to_string() is the text.

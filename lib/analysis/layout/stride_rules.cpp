@@ -195,6 +195,10 @@ class CallStrides final : public StrideRules, public Geometry {
   CallStrides(const StridedCall& call, const Sizes& sizes, std::size_t item)
       : Geometry(call.certainty), sizes_(sizes), item_(item), call_(call) {}
 
+  // The rule that was asked, of those that may copy.
+  enum class Rule : std::uint8_t { kOther, kReshaped, kContiguous };
+  Rule rule() const { return rule_; }
+
   SizesAndStrides base() const { return tensor(find(0)); }
   // Returns the memory format that the call asks for; empty for the one of the first argument.
   std::string memory_format() const {
@@ -298,7 +302,10 @@ class CallStrides final : public StrideRules, public Geometry {
     return *strides;
   }
 
-  Strides reshaped() const override { return view(base(), sizes_).value_or(contiguous_strides(sizes_)); }
+  Strides reshaped() const override {
+    rule_ = Rule::kReshaped;
+    return view(base(), sizes_).value_or(contiguous_strides(sizes_));
+  }
 
   Strides diagonal() const override {
     auto [sizes, strides] = base();
@@ -332,7 +339,10 @@ class CallStrides final : public StrideRules, public Geometry {
     const std::string format = memory_format();
     return format.empty() ? copy() : in_format(format);
   }
-  Strides contiguous() const override { return in_format(memory_format()); }
+  Strides contiguous() const override {
+    rule_ = Rule::kContiguous;
+    return in_format(memory_format());
+  }
   Strides converted() const override {
     const std::string format = memory_format();
     if (format.empty()) return dropped_out();
@@ -460,6 +470,7 @@ class CallStrides final : public StrideRules, public Geometry {
   const Sizes& sizes_;      // those of the result
   const std::size_t item_;  // its place among several results
   const StridedCall& call_;
+  mutable Rule rule_ = Rule::kOther;
 };
 
 StrideRule find_rule(const StridedCall& call) {
@@ -498,10 +509,13 @@ ReshapeResult result_of_reshape(const StridedCall& call, const Sizes& sizes) {
   const StrideRule rule = facts_of(call.info.name).strides;
   const bool may_be_same =
       (call.info.traits & traits::kMayBeArgument) != 0;  // ravel() is contiguous().view(-1)
+  if (rule != nullptr) if_known([&] { return (strides.*rule)(); });
   const auto result = if_known([&] {
-    if (rule == &StrideRules::contiguous && !strides.memory_format().starts_with("channels_last"))
+    if (strides.rule() == CallStrides::Rule::kContiguous &&
+        !strides.memory_format().starts_with("channels_last"))
       return !strides.is_contiguous(strides.base()) ? kCopy : may_be_same ? kSame : kView;
-    if (rule == &StrideRules::reshaped) return strides.view(strides.base(), sizes) ? kView : kCopy;
+    if (strides.rule() == CallStrides::Rule::kReshaped)
+      return strides.view(strides.base(), sizes) ? kView : kCopy;
     return kUnknown;
   });
   return result.value_or(kUnknown);

@@ -142,7 +142,7 @@ void read(const std::string& text, const Reading& how, std::vector<T>& value) {
   value.push_back(std::move(item));
 }
 template <class T>
-const std::vector<T>& merged(const std::vector<T>& values) {
+std::vector<T> merged(std::vector<T> values) {
   return values;
 }
 // Returns each name once, with the intersection of its ranges.
