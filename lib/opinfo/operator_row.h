@@ -56,10 +56,10 @@ struct OperatorFacts {
   std::string_view like = {};
   // What the rules of `like` call the arguments, if the schema has other names: "dim=dims self=inp".
   std::string_view renamed = {};
-  std::string_view signature = {};  // tells `shape`, `macs` and `batch` (rules/signature.h)
-  ShapeRule shape = nullptr;        // sizes and dtypes of the results
-  ShapeRule of_sparse = nullptr;    // the same for calls with a sparse tensor
-  StrideRule strides = nullptr;     // of the results
+  std::string_view signature = {};         // tells `shape`, `macs` and `batch` (rules/signature.h)
+  ShapeRule shape = nullptr;               // sizes and dtypes of the results
+  ShapeRule of_sparse = nullptr;           // the same for calls with a sparse tensor
+  StrideRule strides = StrideRule::kNone;  // of the results
   Check check = nullptr;
   std::array<std::string_view, 2> same_dtype = {};  // arguments that must have the same dtype
   CostRule macs = nullptr;                          // see find_cost_rule() for operators without one

@@ -190,14 +190,13 @@ class Geometry {
 };
 
 // The rules for one call.  All functions but find() throw Unknown where they have nothing to give.
-class CallStrides final : public StrideRules, public Geometry {
+class CallStrides : public Geometry {
  public:
   CallStrides(const StridedCall& call, const Sizes& sizes, std::size_t item)
       : Geometry(call.certainty), sizes_(sizes), item_(item), call_(call) {}
 
-  // The rule that was asked, of those that may copy.
-  enum class Rule : std::uint8_t { kOther, kReshaped, kContiguous };
-  Rule rule() const { return rule_; }
+  using Strides = Sizes;
+  Strides by(StrideRule rule) const;
 
   SizesAndStrides base() const { return tensor(find(0)); }
   // Returns the memory format that the call asks for; empty for the one of the first argument.
@@ -213,10 +212,10 @@ class CallStrides final : public StrideRules, public Geometry {
   }
 
   // ---- Views ----
-  Strides same() const override { return base().strides; }
+  Strides same() const { return base().strides; }
 
   // Strides change places as sizes do.
-  Strides permuted() const override {
+  Strides permuted() const {
     const AbstractValue strides{TensorInfo{.sizes = base().strides, .dtype = base_dtype()}};
     const NodeId first = *find(0)->get_if<NodeId>();
     const Results results = inferred_results(call_.info, call_.node, [&](NodeId id) {
@@ -227,7 +226,7 @@ class CallStrides final : public StrideRules, public Geometry {
     return result->sizes;
   }
 
-  Strides expanded() const override {
+  Strides expanded() const {
     const SizesAndStrides base = this->base();
     if (sizes_.size() < base.sizes.size()) throw Unknown();
     const std::size_t added = sizes_.size() - base.sizes.size();
@@ -239,13 +238,13 @@ class CallStrides final : public StrideRules, public Geometry {
     return strides;
   }
 
-  Strides complex_part() const override {
+  Strides complex_part() const {
     const Dtype dtype = base_dtype();
     if (!dtype) throw Unknown();
     return times(base().strides, is_complex(*dtype) ? 2 : 1);
   }
 
-  Strides pairs() const override {
+  Strides pairs() const {
     Strides strides = base().strides;
     if (sizes_.size() > strides.size()) {
       strides = times(std::move(strides), 2);
@@ -257,7 +256,7 @@ class CallStrides final : public StrideRules, public Geometry {
     return strides;
   }
 
-  Strides sliced() const override {
+  Strides sliced() const {
     auto [sizes, strides] = base();
     const Argument* step = find("step");
     SymInt& stride = strides[dim(1, sizes.size())];
@@ -265,13 +264,13 @@ class CallStrides final : public StrideRules, public Geometry {
     return strides;
   }
 
-  Strides selected() const override {
+  Strides selected() const {
     auto [sizes, strides] = base();
     erase_at(strides, dim(1, sizes.size()));
     return strides;
   }
 
-  Strides unsqueezed() const override {
+  Strides unsqueezed() const {
     auto [sizes, strides] = base();
     const std::size_t rank = sizes.size(), place = dim(1, rank + 1);
     strides.insert(strides.begin() + static_cast<std::ptrdiff_t>(place),
@@ -279,7 +278,7 @@ class CallStrides final : public StrideRules, public Geometry {
     return strides;
   }
 
-  Strides squeezed() const override {
+  Strides squeezed() const {
     const SizesAndStrides base = this->base();
     const bool has_dims = find(1) != nullptr;
     const Order squeezed = has_dims ? dims(1, base.sizes.size()) : Order();
@@ -291,7 +290,7 @@ class CallStrides final : public StrideRules, public Geometry {
     return strides;
   }
 
-  Strides viewed() const override {
+  Strides viewed() const {
     const SizesAndStrides base = this->base();
     if (find("dtype") != nullptr && base.sizes != sizes_) {  // of another number of bytes
       if (!is_contiguous(base)) throw Unknown();
@@ -302,12 +301,9 @@ class CallStrides final : public StrideRules, public Geometry {
     return *strides;
   }
 
-  Strides reshaped() const override {
-    rule_ = Rule::kReshaped;
-    return view(base(), sizes_).value_or(contiguous_strides(sizes_));
-  }
+  Strides reshaped() const { return view(base(), sizes_).value_or(contiguous_strides(sizes_)); }
 
-  Strides diagonal() const override {
+  Strides diagonal() const {
     auto [sizes, strides] = base();
     const std::size_t a = dim(2, sizes.size()), b = dim(3, sizes.size());
     if (a == b) throw Unknown();
@@ -317,7 +313,7 @@ class CallStrides final : public StrideRules, public Geometry {
     return strides;
   }
 
-  Strides windows() const override {
+  Strides windows() const {
     auto [sizes, strides] = base();
     const std::size_t along = dim(1, sizes.size());
     strides.push_back(strides[along]);
@@ -325,7 +321,7 @@ class CallStrides final : public StrideRules, public Geometry {
     return strides;
   }
 
-  Strides as_given() const override {
+  Strides as_given() const {
     const Argument* given = find("stride");
     const auto* items = given == nullptr ? nullptr : items_of(*given);
     if (items == nullptr) throw Unknown();
@@ -335,48 +331,45 @@ class CallStrides final : public StrideRules, public Geometry {
   }
 
   // ---- Copies ----
-  Strides copied() const override {
+  Strides copied() const {
     const std::string format = memory_format();
     return format.empty() ? copy() : in_format(format);
   }
-  Strides contiguous() const override {
-    rule_ = Rule::kContiguous;
-    return in_format(memory_format());
-  }
-  Strides converted() const override {
+  Strides contiguous() const { return in_format(memory_format()); }
+  Strides converted() const {
     const std::string format = memory_format();
     if (format.empty()) return dropped_out();
     if (is_certain()) throw Unknown();
     return in_format(format);
   }
-  Strides dropped_out() const override {
+  Strides dropped_out() const {
     return gives_input(call_.graph, call_.node, call_.info) ? base().strides : copy();
   }
 
   // ---- Kernels ----
-  Strides pointwise() const override { return Geometry::pointwise(tensors(), sizes_); }
-  Strides complex() const override {
+  Strides pointwise() const { return Geometry::pointwise(tensors(), sizes_); }
+  Strides complex() const {
     if (is_certain()) throw Unknown();
     return pointwise();
   }
-  Strides attended() const override {
+  Strides attended() const {
     if (is_certain() || sizes_.size() != 4) throw Unknown();
     return dense_in({3, 1, 2, 0}, sizes_);
   }
-  Strides recurrent() const override {
+  Strides recurrent() const {
     const Argument* batch_first = find("batch_first");
     const bool is_so = !is_certain() && item_ == 0 && batch_first != nullptr &&
                        *batch_first == Argument(true) && base().sizes.size() == 3 && sizes_.size() == 3;
     if (!is_so) throw Unknown();
     return dense_in({2, 0, 1}, sizes_);
   }
-  Strides images() const override {
+  Strides images() const {
     if (is_certain()) throw Unknown();
     const Argument* weight = find("weight");
     const bool is_so = is_channels_last(base()) || (weight != nullptr && is_channels_last(tensor(weight)));
     return in_format(is_so ? "channels_last" : "");
   }
-  Strides joined() const override {
+  Strides joined() const {
     if (is_certain()) throw Unknown();
     const std::vector<SizesAndStrides> given = tensors();
     const bool are_so = !given.empty() && std::ranges::all_of(given, [&](const SizesAndStrides& tensor) {
@@ -470,18 +463,48 @@ class CallStrides final : public StrideRules, public Geometry {
   const Sizes& sizes_;      // those of the result
   const std::size_t item_;  // its place among several results
   const StridedCall& call_;
-  mutable Rule rule_ = Rule::kOther;
 };
+
+CallStrides::Strides CallStrides::by(StrideRule rule) const {
+  using Function = Strides (CallStrides::*)() const;
+  static constexpr Function kRules[] = {nullptr,
+                                        &CallStrides::same,
+                                        &CallStrides::permuted,
+                                        &CallStrides::expanded,
+                                        &CallStrides::complex_part,
+                                        &CallStrides::pairs,
+                                        &CallStrides::sliced,
+                                        &CallStrides::selected,
+                                        &CallStrides::unsqueezed,
+                                        &CallStrides::squeezed,
+                                        &CallStrides::viewed,
+                                        &CallStrides::reshaped,
+                                        &CallStrides::diagonal,
+                                        &CallStrides::windows,
+                                        &CallStrides::as_given,
+                                        &CallStrides::copied,
+                                        &CallStrides::contiguous,
+                                        &CallStrides::converted,
+                                        &CallStrides::dropped_out,
+                                        &CallStrides::pointwise,
+                                        &CallStrides::complex,
+                                        &CallStrides::attended,
+                                        &CallStrides::recurrent,
+                                        &CallStrides::images,
+                                        &CallStrides::joined};
+  static_assert(std::size(kRules) == static_cast<std::size_t>(StrideRule::kJoined) + 1);
+  return (this->*kRules[static_cast<std::size_t>(rule)])();
+}
 
 StrideRule find_rule(const StridedCall& call) {
   const OperatorEntry& info = call.info;
   const bool is_certain = call.certainty == Certainty::kCertain;
-  if (const StrideRule rule = facts_of(info.name).strides) return rule;
+  if (const StrideRule rule = facts_of(info.name).strides; rule != StrideRule::kNone) return rule;
   if (is_certain && (info.schema.results.size() != 1 || info.schema.results.front().is_list()))
-    return nullptr;
-  if ((info.traits & traits::kMakesContiguous) != 0) return &StrideRules::contiguous;
+    return StrideRule::kNone;
+  if ((info.traits & traits::kMakesContiguous) != 0) return StrideRule::kContiguous;
   const bool is_pointwise = (info.traits & traits::kPointwise) != 0;
-  return is_pointwise && (info.aliases.empty() || !is_certain) ? &StrideRules::pointwise : nullptr;
+  return is_pointwise && (info.aliases.empty() || !is_certain) ? StrideRule::kPointwise : StrideRule::kNone;
 }
 
 template <class F>
@@ -498,8 +521,8 @@ auto if_known(F&& f) -> std::optional<decltype(f())> {
 
 std::optional<Sizes> strides_of_result(const StridedCall& call, const Sizes& sizes, std::size_t item) {
   const StrideRule rule = find_rule(call);
-  if (rule == nullptr) return std::nullopt;
-  auto strides = if_known([&] { return (CallStrides(call, sizes, item).*rule)(); });
+  if (rule == StrideRule::kNone) return std::nullopt;
+  auto strides = if_known([&] { return CallStrides(call, sizes, item).by(rule); });
   return strides && strides->size() == sizes.size() ? strides : std::nullopt;
 }
 
@@ -509,13 +532,10 @@ ReshapeResult result_of_reshape(const StridedCall& call, const Sizes& sizes) {
   const StrideRule rule = facts_of(call.info.name).strides;
   const bool may_be_same =
       (call.info.traits & traits::kMayBeArgument) != 0;  // ravel() is contiguous().view(-1)
-  if (rule != nullptr) if_known([&] { return (strides.*rule)(); });
   const auto result = if_known([&] {
-    if (strides.rule() == CallStrides::Rule::kContiguous &&
-        !strides.memory_format().starts_with("channels_last"))
+    if (rule == StrideRule::kContiguous && !strides.memory_format().starts_with("channels_last"))
       return !strides.is_contiguous(strides.base()) ? kCopy : may_be_same ? kSame : kView;
-    if (strides.rule() == CallStrides::Rule::kReshaped)
-      return strides.view(strides.base(), sizes) ? kView : kCopy;
+    if (rule == StrideRule::kReshaped) return strides.view(strides.base(), sizes) ? kView : kCopy;
     return kUnknown;
   });
   return result.value_or(kUnknown);

@@ -189,7 +189,7 @@ constexpr OperatorRow kAttentionRows[] = {
     {"scaled_dot_product_attention",
      {.traits = kRankByRanks,
       .shape = attention,
-      .strides = &StrideRules::attended,
+      .strides = StrideRule::kAttended,
       .macs = attention,
       .batch = {.rule = &BatchRules::equal}}},
 };

@@ -157,7 +157,7 @@ constexpr OperatorRow kConcatenationRows[] = {
     {"cat",
      {.traits = kNoMacs | kLikeFirst | kRankByRanks,
       .shape = cat,
-      .strides = &StrideRules::joined,
+      .strides = StrideRule::kJoined,
       .value = values::join,
       .batch = {.rule = &BatchRules::join}}},
     {"column_stack", {.traits = kNoMacs, .shape = column_stack}},

@@ -86,15 +86,14 @@ Results einsum(const RuleArguments& args) {
     }
   }
   // A sum over what two operands share is a matrix product.
-  if (const auto& words = equation.operands; words.size() == 2 && is_mixed) {
+  const auto& words = equation.operands;
+  if (is_mixed && words.size() == 2 && (words[0] + words[1] + result).find('.') == std::string::npos) {
+    const auto is_many = [&](const SymInt& size) {
+      return args.dimensions.decide(Relation::kNotEqual, size, 1) == true;
+    };
     for (const char label : words[0]) {
       const std::size_t other = words[1].find(label);
-      if (other == std::string::npos || (words[0] + words[1] + result).find('.') != std::string::npos)
-        continue;
-      const auto is_many = [&](const SymInt& size) {
-        return args.dimensions.decide(Relation::kNotEqual, size, 1) == true;
-      };
-      const bool is_summed = result.find(label) == std::string::npos &&
+      const bool is_summed = other != std::string::npos && result.find(label) == std::string::npos &&
                              is_many(tensors[0].sizes[words[0].find(label)]) &&
                              is_many(tensors[1].sizes[other]);
       if (is_summed)

@@ -170,7 +170,7 @@ constexpr OperatorRow kImagesRows[] = {
      "_upsample_nearest_exact2d _upsample_nearest_exact3d upsample_bicubic2d "
      "upsample_bilinear2d upsample_linear1d upsample_nearest1d upsample_nearest2d "
      "upsample_nearest3d upsample_trilinear3d",
-     {.traits = kNoMacs | kForFloats, .shape = upsample, .strides = &StrideRules::images}},
+     {.traits = kNoMacs | kForFloats, .shape = upsample, .strides = StrideRule::kImages}},
     {"_upsample_lanczos2d_aa torchvision::_interpolate_bicubic2d_aa "
      "torchvision::_interpolate_bilinear2d_aa",
      {.traits = kNoMacs, .shape = upsample}},

@@ -279,7 +279,7 @@ constexpr OperatorRow kQuantizedRows[] = {
     {"_quantized::linear _quantized::linear_dynamic", {.traits = kRankByRanks, .macs = packed_linear}},
     {"quantized_decomposed::dequantize_per_channel quantized_decomposed::dequantize_per_tensor "
      "quantized_decomposed::quantize_per_channel quantized_decomposed::quantize_per_tensor",
-     {.traits = kNoMacs, .strides = &StrideRules::copied}},
+     {.traits = kNoMacs, .strides = StrideRule::kCopied}},
     {"dequantize", {.traits = kNoMacs, .shape = dequantize}},
     {"export::access_subclass_inner_tensor", {.traits = kNoMacs}},
     {"fake_quantize_per_channel_affine_cachemask fake_quantize_per_tensor_affine_cachemask",

@@ -157,7 +157,7 @@ constexpr OperatorRow kRecurrentRows[] = {
     {"_lstm_mps", {.macs = layers}},
     {"_pack_padded_sequence", {.traits = kNoMacs, .shape = pack_padded_sequence}},
     {"_pad_packed_sequence", {.traits = kNoMacs, .shape = pad_packed_sequence}},
-    {"gru lstm rnn_relu rnn_tanh", {.shape = recurrent, .strides = &StrideRules::recurrent, .macs = layers}},
+    {"gru lstm rnn_relu rnn_tanh", {.shape = recurrent, .strides = StrideRule::kRecurrent, .macs = layers}},
     {"gru_cell lstm_cell quantized::quantized_gru_cell_dynamic "
      "quantized::quantized_lstm_cell_dynamic quantized::quantized_rnn_relu_cell_dynamic "
      "quantized::quantized_rnn_tanh_cell_dynamic quantized_gru_cell quantized_lstm_cell "
