@@ -38,6 +38,9 @@ inline std::function<std::string(const std::string&)> integer_from(std::int64_t 
   return [least](const std::string& text) -> std::string {
     const auto value = number_in<std::int64_t>(text);
     if (value && *value >= least) return {};
+    const std::string_view digits = std::string_view(text).substr(text.starts_with('-') ? 1 : 0);
+    if (!value && !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos)
+      return "expected an integer of 64 bits, got '" + text + "'";
     return "expected an integer of at least " + std::to_string(least) + ", got '" + text + "'";
   };
 }

@@ -17,7 +17,7 @@ bool writes_to(const SchemaType& type) {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  Parser(std::string_view text, std::size_t at) : text_(text), at_(at) {}
 
   Schema schema() {
     Schema result;
@@ -199,7 +199,7 @@ class Parser {
   }
 
   std::string_view text_;
-  std::size_t at_ = 0;
+  std::size_t at_;
   int depth_ = 0;
   bool at_start_ = true;
   std::optional<std::int64_t> length_;  // of the last type when it is a list or an optional list
@@ -219,6 +219,6 @@ const SchemaType& SchemaType::innermost() const {
   return is_optional() || is_list() ? parts.front().innermost() : *this;
 }
 
-Schema parse_schema(std::string_view signature) { return Parser(signature).schema(); }
+Schema parse_schema(std::string_view text, std::size_t at) { return Parser(text, at).schema(); }
 
 }  // namespace fxtrace

@@ -65,7 +65,8 @@ struct BasicSchema {
 using Schema = BasicSchema<SchemaType, std::string>;
 using SchemaArgument = Schema::Argument;
 
-// Parses a schema.  Throws Error(kInput), which says what was expected and where.
-Schema parse_schema(std::string_view signature);
+// Parses the schema that begins at `at`, behind a name.  Throws Error(kInput), which has the whole text and
+// says what was expected and where.
+Schema parse_schema(std::string_view text, std::size_t at = 0);
 
 }  // namespace fxtrace

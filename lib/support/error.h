@@ -18,10 +18,16 @@ enum class ErrorKind {
   kInternal,  // a defect in fxtrace itself: exit code 70
 };
 
+// Returns the message with "\\0" for zero bytes, at which what() would end.
+inline std::string whole_message(std::string message) {
+  for (std::size_t at = 0; (at = message.find('\0', at)) != std::string::npos;) message.replace(at, 1, "\\0");
+  return message;
+}
+
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message, std::vector<std::string> hints = {})
-      : std::runtime_error(message), kind_(kind), hints_(std::move(hints)) {}
+      : std::runtime_error(whole_message(message)), kind_(kind), hints_(std::move(hints)) {}
 
   ErrorKind kind() const { return kind_; }
   // The place of the error: a file, followed by a record or a line if known.  Empty for wrong usage.

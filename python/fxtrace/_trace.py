@@ -131,10 +131,11 @@ def _one(value: Any) -> list[str]:
     return [str(value)]
 
 
-_ONE, _SEVERAL = (_one, "one value"), (_texts, "a text or several")
+_ONE, _SEVERAL = (_one, "a text"), (_texts, "a text or several")
 # By kind, and by keyword where the values have names: a function that makes the option's texts, and the type that the keyword expects.
 _CONVERTERS: dict[str, tuple[Callable[[Any], list[str]], str]] = {
-    **dict.fromkeys(("text", "integer", "choice", "config_file"), _ONE),
+    **dict.fromkeys(("text", "choice", "config_file"), _ONE),
+    "integer": (_one, "an integer"),
     **dict.fromkeys(("repeatable", "rule", "libraries"), _SEVERAL),
     "names": (lambda value: [",".join(_texts(value))], "a text or several"),
     "concrete": (_concrete, "a dict of values that JSON has, tensors and PH"),
@@ -154,6 +155,8 @@ def _arguments(name: str, value: Any) -> list[str]:
     convert, expected = _CONVERTERS.get(name) or _CONVERTERS[kind]
     try:
         texts = convert(value)
+        if b"\0" in os.fsencode("".join(texts)):
+            raise ValueError
     except (TypeError, ValueError, AttributeError):
         raise UsageError(f"{name} expects {expected}, got {value!r:.80}") from None
     return [word for text in texts for word in ((f"{option}={text}",) if text else (option, ""))]

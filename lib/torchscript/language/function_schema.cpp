@@ -170,7 +170,7 @@ FunctionSchema parse_function_schema(std::string_view text, const ResolveClass& 
   const auto parenthesis = std::min(text.find('('), text.size());
   std::string_view name = text.substr(0, parenthesis);
   while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
-  return function_schema(name, parse_schema(text.substr(parenthesis)), resolve);
+  return function_schema(name, parse_schema(text, parenthesis), resolve);
 }
 
 }  // namespace fxtrace::torchscript

@@ -9,6 +9,7 @@
 
 #include "catch.h"
 #include "golden.h"
+#include "sample_collection.h"
 #include "support/error.h"
 #include "writers/graphs/json_writer.h"
 #include "writers/graphs/text_writer.h"
@@ -221,4 +222,12 @@ TEST_CASE("collection reader: a large collection is read in time", "[collection_
   const auto start = std::chrono::steady_clock::now();
   CHECK((written(read_collection(text, "x.json")) == text));
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+}
+
+TEST_CASE("collection reader: the sample is read without loss", "[collection_reader]") {
+  for (GraphCollection collection : {sample_collection(), exported_collection()}) {
+    collection.options_json = "{}";
+    const std::string text = written(collection);
+    CHECK(written(read_collection(text, "x.json")) == text);
+  }
 }

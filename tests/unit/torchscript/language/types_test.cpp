@@ -145,6 +145,12 @@ TEST_CASE("script types: schemas") {
       "Scalar alpha=1, int t=6, Tensor out) -> (Tensor, int)");
   CHECK(schema.writes());
   CHECK_THROWS_AS(parse_function_schema("f(Wrong x) -> ()", nullptr), Error);
+  try {
+    parse_function_schema("a::f", nullptr);
+    FAIL();
+  } catch (const Error& error) {
+    CHECK(error.what() == std::string("the schema 'a::f': expected '(' at character 5"));
+  }
   CHECK_THROWS_AS(parse_function_schema("f(int x=a) -> ()", nullptr), Error);
 }
 
