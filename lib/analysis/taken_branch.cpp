@@ -139,8 +139,6 @@ TakenBranches::Inlined TakenBranches::put_before(NodeId call, bool condition) {
     Graph::NodeSpec spec = copy_of(each, here);
     if (name != names.end()) spec.target = name->second;
     const NodeId made = graph_->graph.insert_before(call, std::move(spec));
-    graph_->graph.set_method(made, each.method);
-    graph_->graph.set_cost(made, *each.cost);
     values.emplace(id.index, made);
     result.nodes.push_back(made);
   }

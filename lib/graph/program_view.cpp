@@ -128,7 +128,7 @@ NodeId ExportedGraph::append_list(NodeId of, std::int64_t index) {
 }
 
 NodeId ExportedGraph::append_value(Graph::NodeSpec spec, std::string_view name) {
-  spec.name_hint = name;
+  spec.name = name;
   const NodeId id = module_graph.graph.append(std::move(spec));
   if (module_graph.graph.node(id).name != name) table.value_names.emplace(id.index, name);
   return id;

@@ -57,7 +57,7 @@ namespace {
 
 Graph::NodeSpec spec_of(const Node& node) {
   Graph::NodeSpec spec = copy_of(node, std::identity());
-  spec.name_hint.clear();
+  spec.name.clear();
   return spec;
 }
 

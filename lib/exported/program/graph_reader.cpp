@@ -360,7 +360,7 @@ class Reading {
       id = define(itself->name, itself->place, std::move(spec));
       if (operation.name.empty()) operation.name = itself->name;
     } else {
-      spec.name_hint = operation.name;
+      spec.name = operation.name;
       id = graph_.append(std::move(spec));
     }
     read_.name_operation(id, operation.name);

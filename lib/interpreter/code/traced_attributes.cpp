@@ -111,7 +111,7 @@ class CodeReader {
     if (is_new) {
       Graph::NodeSpec spec = spec_of(Opcode::kPlaceholder, {});
       spec.meta = meta_of(*value);
-      spec.name_hint = "value";
+      spec.name = "value";
       known->second = graph_.append(std::move(spec));
     }
     return known->second;

@@ -81,9 +81,9 @@ TEST_CASE("a name hint comes before the target", "[graph]") {
   Graph::NodeSpec spec;
   spec.op = Opcode::kCallFunction;
   spec.target = "pkg.ops.nms";
-  spec.name_hint = "nms";
+  spec.name = "nms";
   CHECK(graph.node(graph.append(spec)).name == "nms");
-  spec.name_hint.clear();
+  spec.name.clear();
   spec.target = "builtins.getattr";
   CHECK(graph.node(graph.append(spec)).name == "getattr_1");
 }
