@@ -9,7 +9,7 @@
 #include "operators/target.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns whether the known sizes and numbers agree: later nodes may refer to these symbols.
@@ -148,4 +148,4 @@ TakenBranches::Inlined TakenBranches::put_before(NodeId call, bool condition) {
   return result;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

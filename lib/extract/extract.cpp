@@ -28,7 +28,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 bool is_within(std::string_view path, std::string_view module) {
@@ -977,4 +977,4 @@ GraphCollection extract(const GraphCollection& collection, const ExtractRequest&
   return Extraction(collection, taken).build();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::uint64_t kRankGap = std::uint64_t{1} << 24;
@@ -343,4 +343,4 @@ void SubgraphList::erase_if(const std::function<bool(const Subgraph&)>& which) {
   for (std::size_t i = 0; i < list_.size(); ++i) places_.emplace(list_[i].name, i);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

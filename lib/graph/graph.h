@@ -16,7 +16,7 @@
 #include "graph/node.h"
 #include "support/shared.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Constant;
 struct Guard;
@@ -302,4 +302,4 @@ inline std::size_t SubgraphList::size() const { return list_.size(); }
 inline Subgraph& SubgraphList::operator[](std::size_t i) { return list_[i]; }
 inline const Subgraph& SubgraphList::operator[](std::size_t i) const { return list_[i]; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

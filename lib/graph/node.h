@@ -17,7 +17,7 @@
 #include "support/shared.h"
 #include "symbolic/expression.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 enum class Opcode { kPlaceholder, kGetAttr, kCallFunction, kCallMethod, kCallModule, kOutput };
 
@@ -157,4 +157,4 @@ void for_each_of(const Node& node, F&& f) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

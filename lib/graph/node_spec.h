@@ -10,7 +10,7 @@
 
 #include "graph/graph.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the spec of a node like `node`, in the same graph or another one, without its arguments, and with
 // its name as the preferred one.
@@ -51,4 +51,4 @@ inline Graph::NodeSpec spec_of(Opcode op, std::string target, std::vector<Argume
   return spec;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

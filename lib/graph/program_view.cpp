@@ -2,7 +2,7 @@
 
 #include "graph/subgraph_call.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 const std::string& name_in(const std::unordered_map<std::uint32_t, std::string>& names, const Node& node) {
@@ -139,4 +139,4 @@ void ExportedGraph::name_operation(NodeId operation, std::string_view name) {
     table.operation_names.insert_or_assign(operation.index, std::string(name));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

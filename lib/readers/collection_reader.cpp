@@ -20,7 +20,7 @@
 #include "support/json_document.h"
 #include "support/json_emitter.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr JsonRules kRules{ErrorKind::kInput, 2'000, true};
@@ -454,4 +454,4 @@ GraphCollection read_collection(std::string_view text, const std::string& name,
   return collection;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "support/error.h"
 #include "support/text/identifier.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string_view trimmed(std::string_view text) {
@@ -333,4 +333,4 @@ NodeId node_named(const Graph& graph, std::string_view name) {
   throw std::out_of_range("no node " + std::string(name));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -21,7 +21,7 @@
 #include "support/text/python_keyword.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the frame of a Python traceback for the source line.
@@ -899,4 +899,4 @@ ExportedGraph Body::finish(std::vector<Argument> outputs, bool is_single) {
   return std::move(lowered_);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -44,7 +44,7 @@
 #include "trace/options/config.h"
 #include "trace/options/input_choice.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the path as torch.export writes it in names: "layers.0" -> "layers_0".
@@ -1094,4 +1094,4 @@ Lowered lower(const GraphCollection& collection, const Program& model, const Low
   return Lowering(collection, model, options).run();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -16,7 +16,7 @@
 #include "support/error.h"
 #include "support/text/python_keyword.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string quoted(std::string_view name) { return "'" + std::string(name.substr(0, 100)) + "'"; }
@@ -690,4 +690,4 @@ ExportedGraph read_graph(const std::shared_ptr<const JsonDocument>& document, co
   return Reading(document, hierarchy).run(graph, tokens);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -14,7 +14,7 @@
 #include "support/text/qualified_name.h"
 #include "trace/modules/leaf_module.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 constexpr std::size_t kMaxNodesOfLayers = 1'000'000;  // nodes of code that are looked at in all
@@ -163,4 +163,4 @@ std::vector<ModuleAttributes> traced_attributes(const TorchScriptProgram& progra
   return attributes;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

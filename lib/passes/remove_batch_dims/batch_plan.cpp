@@ -6,7 +6,7 @@
 #include "graph/node_spec.h"
 #include "graph/rewrite.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 const Shape& shape_of(const Meta& meta) {
   if (!meta.shape) throw CannotBatch{"the shape of a value is not known"};
@@ -150,4 +150,4 @@ void BatchPlan::commit(ModuleGraph& graph) {
   for (const NodeId node : replaced_) replace_node(graph, node, real(values_.at(node.index).tensor));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -27,7 +27,7 @@
 #include "trace/search/trace.h"
 #include "writers/graphs/json_writer.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 TEST_CASE("sympy: sizes as Python expressions", "[exported]") {
   const std::string s = "Symbol('s77', positive=True, integer=True)";

@@ -14,7 +14,7 @@
 #include "catch.h"
 #include "sample_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Json = nlohmann::json;
@@ -219,4 +219,4 @@ TEST_CASE("deep modules for Model Explorer", "[model_explorer_writer]") {
   CHECK(space.size() == 2 * 64 - 1);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal
