@@ -271,6 +271,6 @@ FxtraceEngine make_engine() {
 }  // namespace fxtrace::internal::execute
 
 extern "C" __attribute__((visibility("default"))) const FxtraceEngine* fxtrace_engine(size_t size) {
-  static const FxtraceEngine engine = internal::execute::make_engine();
+  static const FxtraceEngine engine = fxtrace::internal::execute::make_engine();
   return size == sizeof(FxtraceEngine) ? &engine : nullptr;
 }
