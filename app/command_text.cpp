@@ -8,7 +8,7 @@
 
 #include "passes/pass.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 // "run|skip".
@@ -90,4 +90,4 @@ std::string CommandText::usage() const {
   return text;
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -11,7 +11,7 @@
 #include "support/text/number_in.h"
 #include "support/text/printable.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 // Returns the width from COLUMNS, else that of the terminal.
@@ -64,4 +64,4 @@ void Console::error(const Error& error) {
   err_.flush();
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

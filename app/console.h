@@ -12,7 +12,7 @@
 #include "support/error.h"
 #include "writers/formats/text_layout.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Identifies a file independently of paths and links.
 struct FileIdentity {
@@ -63,4 +63,4 @@ class Console {
   std::vector<ReadFile> files_read_;
 };
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

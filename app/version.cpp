@@ -14,7 +14,7 @@
 #include "fxtrace/operator_libraries.h"
 #include "support/json_emitter.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 struct Wall {
@@ -72,4 +72,4 @@ void write_version_json(std::ostream& out) {
   });
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

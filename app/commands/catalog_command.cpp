@@ -46,7 +46,7 @@
 #include "opinfo/traits.h"
 #include "partition/partition.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -483,4 +483,4 @@ Command make_catalog_command(CLI::App& app) {
   return [arguments](Console& console) { return run_catalog(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

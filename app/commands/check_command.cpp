@@ -51,7 +51,7 @@
 #include "writers/check/check_words.h"
 #include "writers/check/check_writers.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr AnswerRow<CheckReports> kCheckFormats[] = {
@@ -238,7 +238,7 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
     read_model(arguments, given, info, input, has_others, model, isolated, console);
     ask_backends(rules.rules, given, info, input, model, isolated, console);
   }
-  const CheckReport& report = isolated.keep_alive(fxtrace::check(std::move(rules.rules), model));
+  const CheckReport& report = isolated.keep_alive(internal::check(std::move(rules.rules), model));
   output.write([&](std::ostream& out) { write_check_report(report, out); });
   const int code = report.holds() ? kDone : kNegative;
   return model.collection == nullptr ? code : strict_code(given, *model.collection, input, console, code);
@@ -589,4 +589,4 @@ Command make_check_command(CLI::App& app) {
   return [arguments](Console& console) { return run_check(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -42,7 +42,7 @@
 #include "support/text/number_in.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr std::string_view kExtension = ".pt2";
@@ -415,4 +415,4 @@ Command make_convert_command(CLI::App& app) {
   return [arguments](Console& console) { return run_convert(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

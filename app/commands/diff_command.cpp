@@ -30,7 +30,7 @@
 #include "writers/pictures/html_writer.h"
 #include "writers/reports/comparison_writers.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 struct DiffAnswer {
@@ -211,4 +211,4 @@ Command make_diff_command(CLI::App& app) {
   return [arguments](Console& console) { return run_diff(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -23,7 +23,7 @@
 #include "graph/lint.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 struct ExtractArguments : ModelArguments {
@@ -121,4 +121,4 @@ Command make_extract_command(CLI::App& app) {
   return [arguments](Console& console) { return run_extract(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -20,7 +20,7 @@
 #include "support/error.h"
 #include "writers/reports/inspection_writers.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 struct InspectArguments : ModelArguments {
@@ -121,4 +121,4 @@ Command make_inspect_command(CLI::App& app) {
   return [arguments](Console& console) { return run_inspect(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -22,7 +22,7 @@
 #include "support/text/amount.h"
 #include "writers/reports/order_writers.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 struct OrderAnswer {
@@ -118,4 +118,4 @@ Command make_order_command(CLI::App& app) {
   return [arguments](Console& console) { return run_order(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -36,7 +36,7 @@
 #include "support/text/identifier.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr AnswerRow<PartitionAnswer> kPartitionFormats[] = {
@@ -328,4 +328,4 @@ Command make_partition_command(CLI::App& app) {
   return [arguments](Console& console) { return run_partition(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -22,7 +22,7 @@
 #include "writers/formats/document.h"
 #include "writers/formats/json_parts.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 using catalog::QueryRows;
@@ -200,4 +200,4 @@ Command make_query_command(CLI::App& app) {
   return [arguments](Console& console) { return run_query(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

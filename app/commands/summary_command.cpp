@@ -29,7 +29,7 @@
 #include "support/text/shell_word.h"
 #include "writers/reports/summary_writers.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr AnswerRow<ModelSummary> kSummaryFormats[] = {
@@ -219,4 +219,4 @@ Command make_summary_command(CLI::App& app) {
   };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -25,7 +25,7 @@
 #include "support/log.h"
 #include "support/timer.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 struct TraceCommandArguments : ModelArguments {
@@ -202,4 +202,4 @@ Command make_render_command(CLI::App& app) {
   return [arguments](Console& console) { return run_trace(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

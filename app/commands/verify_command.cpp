@@ -29,7 +29,7 @@
 #include "verify/report.h"
 #include "writers/reports/summary_writers.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 struct VerifyArguments : ModelArguments {
@@ -290,4 +290,4 @@ Command make_verify_command(CLI::App& app) {
   return [arguments](Console& console) { return run_verify(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -22,7 +22,7 @@
 #include "trace/search/suggestions.h"
 #include "writers/reports/explanation_writers.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr AnswerRow<Explanation> kWhyFormats[] = {
@@ -49,7 +49,7 @@ void explain_modules(const WhyArguments& arguments, const TraceResult& result, b
   explanation.asked_module = *arguments.path;
   std::optional<std::string> asked;
   explanation.explained =
-      fxtrace::explain_modules(collection, find_modules(collection, *arguments.path, asked));
+      internal::explain_modules(collection, find_modules(collection, *arguments.path, asked));
   if (explanation.explained.size() == 1) explanation.explained.front().asked = asked;
   if (result.program != nullptr) explain_calls(*result.program, collection, explanation.explained);
   for (ModuleExplanation& module : explanation.explained) {
@@ -138,4 +138,4 @@ Command make_why_command(CLI::App& app) {
   return [arguments](Console& console) { return run_why(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -14,7 +14,7 @@
 #include "support/text/shell_word.h"
 #include "support/text/words.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 namespace {
 constexpr const char* kGroup = "Output";
@@ -107,4 +107,4 @@ int strict_code(const Config& config, const GraphCollection& collection, const I
   return kModuleFailed;
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -25,7 +25,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 struct AnswerFormat {
   const char* suffix;              // suffix of the FILE of -o: ".json"; empty: none
@@ -139,4 +139,4 @@ GraphCollection& read_model_or_collection(const Config& config, bool has_trace_o
 int strict_code(const Config& config, const GraphCollection& collection, const InputFile& input,
                 Console& console, int code);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -19,7 +19,7 @@
 #include "support/text/shell_word.h"
 #include "support/text/words.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 // Returns the operators that the graphs call, and those of unknown cost inside of what the nodes call.
@@ -158,4 +158,4 @@ void CostArguments::apply(const Config& config, GraphCollection& first, GraphCol
   if (!of_second.empty()) note_ranges(second, set_sizes(second, of_second), console);
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

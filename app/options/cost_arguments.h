@@ -12,7 +12,7 @@ namespace CLI {
 class App;
 }  // namespace CLI
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 struct CostArguments {
   std::vector<GivenSizes> at;
@@ -25,4 +25,4 @@ struct CostArguments {
   void apply(const Config& config, GraphCollection& first, GraphCollection& second, Console& console) const;
 };
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -5,14 +5,14 @@
 #include "support/log.h"
 #include "trace/options/input_spec.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Config& config,
                         const TraceRequest& wanted, Isolated& isolated, Console& console) {
   log::info(input.display() + " is " + info.what);
   try {
     TraceResult& result = isolated.keep_alive(
-        fxtrace::trace_file(input.file(), info, input.base_name(), config, wanted, listener_of(console)));
+        internal::trace_file(input.file(), info, input.base_name(), config, wanted, listener_of(console)));
     if (config.strict && !result.undone.empty()) {
       isolated.falls_short();
       console.error(input.with_display(
@@ -68,7 +68,7 @@ bool may_be_collection(const InputFile& input, const FileInfo& info) {
 
 GraphCollection read_collection_file(const InputFile& input, Console& console) {
   return with_input(input, [&] {
-    return fxtrace::read_collection_file(input.file(), input.display(), listener_of(console));
+    return internal::read_collection_file(input.file(), input.display(), listener_of(console));
   });
 }
 
@@ -83,4 +83,4 @@ Listener listener_of(Console& console) {
           [&](const std::string& text) { console.remark("note", text); }};
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

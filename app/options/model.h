@@ -10,7 +10,7 @@
 #include "trace/options/config.h"
 #include "trace/search/trace_program.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Traces a TorchScript archive or an exported program; warnings and notes go to the console.  model.file and
 // options_json are filled in.  If the configuration is strict, throws Error(kUsage) for an option without
@@ -43,4 +43,4 @@ GraphCollection read_saved_collection(bool has_trace_options, const InputFile& i
 // Returns a listener that writes to the console.
 Listener listener_of(Console& console);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

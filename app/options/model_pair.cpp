@@ -14,7 +14,7 @@
 #include "support/text/words.h"
 #include "trace/options/input_spec.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 // Returns an input specification, "float32[s77,3,32,32]"; nothing if the shape or the dtype is not known.
@@ -84,9 +84,9 @@ class PairReader {
       try {
         if (!has_inputs && !program.graphs.empty()) add_inputs(program, has_names, config.options);
         TraceResult& result = isolated_.keep_alive(
-            fxtrace::trace_file(input.file(), info, input.base_name(), config, {},
-                                {log::info, [&](const std::string& text) { warnings.push_back(text); },
-                                 [&](const std::string& text) { notes.push_back(text); }}));
+            internal::trace_file(input.file(), info, input.base_name(), config, {},
+                                 {log::info, [&](const std::string& text) { warnings.push_back(text); },
+                                  [&](const std::string& text) { notes.push_back(text); }}));
         if (!result.warnings.empty()) continue;  // the operators do not take such sizes
         for (const std::string& text : warnings) console_.warning(text);
         for (const std::string& text : notes) console_.remark("note", text);
@@ -138,4 +138,4 @@ ModelPair read_model_pair(const Config& config, const InputFile& first, const In
   return {*before, *after};
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

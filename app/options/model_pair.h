@@ -7,7 +7,7 @@
 #include "graph/graph_collection.h"
 #include "trace/options/config.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 struct ModelPair {
   GraphCollection& before;
@@ -22,4 +22,4 @@ struct ModelPair {
 ModelPair read_model_pair(const Config& config, const InputFile& first, const InputFile& second,
                           Isolated& isolated, Console& console);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

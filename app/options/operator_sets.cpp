@@ -9,7 +9,7 @@
 #include "support/text/nearest.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 Error no_such_set(const std::string& name) {
@@ -58,4 +58,4 @@ GraphCollection operators_of(const Config& config, const InputFile& input, const
   return collection;
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

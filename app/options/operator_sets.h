@@ -8,7 +8,7 @@
 #include "partition/operator_set.h"
 #include "rules/rule.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Reads a set that the program contains, or else a file, as a rule that it takes every operator.  Throws
 // Error(kUsage).
@@ -22,4 +22,4 @@ void ask_for_operators(TraceOptions& options);
 GraphCollection operators_of(const Config& config, const InputFile& input, const FileInfo& info,
                              Isolated& isolated, Console& console);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

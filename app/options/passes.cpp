@@ -13,7 +13,7 @@
 #include "support/text/words.h"
 #include "trace/options/option_table.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 std::string list_of_passes() {
@@ -65,7 +65,7 @@ void add_list_of_passes(CLI::App& app) {
 }
 
 void run_passes(const std::vector<std::string>& names, GraphCollection& collection, Console& console) {
-  for (const PassReport& report : fxtrace::run_passes(names, collection)) tell(report, console);
+  for (const PassReport& report : internal::run_passes(names, collection)) tell(report, console);
 }
 
 std::optional<std::string> strict_failure(const std::vector<std::string>& passes,
@@ -89,4 +89,4 @@ std::optional<std::string> strict_failure(const std::vector<std::string>& passes
   return joined(failures, [](const std::string& text) { return text; }, ", and ");
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

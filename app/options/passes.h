@@ -12,7 +12,7 @@ namespace CLI {
 class App;
 }
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Adds the option --list-passes, which prints the passes and ends the run.
 void add_list_of_passes(CLI::App& app);
@@ -25,4 +25,4 @@ void run_passes(const std::vector<std::string>& names, GraphCollection& collecti
 std::optional<std::string> strict_failure(const std::vector<std::string>& passes,
                                           const GraphCollection& collection);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

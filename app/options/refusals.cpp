@@ -7,7 +7,7 @@
 #include "exported/verifier/program_verifier.h"
 #include "support/error.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 std::string line_of(const Refusal& refusal) {
@@ -45,4 +45,4 @@ void add_faults(const FileInfo& info, std::vector<Refusal>& refusals) {
   }
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -8,7 +8,7 @@
 #include "archive/file_kind.h"
 #include "convert/lower/lowering.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Reports all refusals at once; equal ones are counted.
 void report_refusals(const std::vector<Refusal>& refusals, const InputFile& input, Console& console);
@@ -16,4 +16,4 @@ void report_refusals(const std::vector<Refusal>& refusals, const InputFile& inpu
 // Adds what is wrong with the programs of a file, by its format.
 void add_faults(const FileInfo& info, std::vector<Refusal>& refusals);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -10,7 +10,7 @@
 #include "app/output/files.h"
 #include "fxtrace/saved_collection.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 void TraceArguments::add_to(CLI::App& app) {
   bool has_passes = false;
@@ -94,4 +94,4 @@ Config ModelArguments::set_up(Console& console) const {
   return trace.resolve(console);
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

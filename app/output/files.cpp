@@ -24,7 +24,7 @@
 #include "support/descriptor.h"
 #include "support/json_document.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr std::size_t kMaxSmallFile = 16'000'000;
@@ -202,4 +202,4 @@ std::string read_small_file(const std::string& path) {
   return text;
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -10,7 +10,7 @@
 #include "archive/model_file.h"
 #include "support/error.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // A model opened for reading.  Input from a pipe ("-", a named pipe) is stored in a temporary file that
 // disappears with this object, or when the process ends in any way.
@@ -55,4 +55,4 @@ auto with_input(const InputFile& input, F&& f) {
   }
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

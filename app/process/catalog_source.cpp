@@ -19,7 +19,7 @@
 #include "app/process/descriptor_stream.h"
 #include "catalog/query.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 // The process sends messages, each with its size in front: the settings, then a message for each file.
@@ -227,4 +227,4 @@ void CatalogSource::stop() {
   process_.reset();
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -26,7 +26,7 @@
 #include "support/descriptor.h"
 #include "support/text/signal_name.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // The result of the child in shared memory: written by the child, read by the parent after the child has
 // ended.
@@ -323,4 +323,4 @@ Error IsolatedProcess::took_too_long() const {
       {"--max-time SECONDS allows more"});
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -13,7 +13,7 @@
 #include "app/process/isolated_process.h"
 #include "support/text/words.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 void IsolationArguments::add_to(CLI::App& app) {
   const char* group = "Safety";
@@ -108,4 +108,4 @@ int run_isolated_with_engine(const IsolationArguments& arguments, const InputFil
   });
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

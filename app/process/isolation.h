@@ -54,7 +54,7 @@ namespace CLI {
 class App;
 }
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // The options of every command that reads a model.  CLI11 writes into this object after add_to(), so it must
 // not be moved before parsing ends.
@@ -126,4 +126,4 @@ int run_isolated_with_engine(const IsolationArguments& arguments, const InputFil
                              Console& console, TraceOptions& options, const RunningWork& work,
                              const std::vector<const InputFile*>& others = {});
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -21,7 +21,7 @@
 #include "app/process/descriptor_stream.h"
 #include "app/process/isolated_process.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -153,4 +153,4 @@ ModelProcesses::Ended ModelProcesses::wait() {
   }
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -13,7 +13,7 @@
 #include "shapes/scalar_type.h"
 #include "support/find_position.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the name of a dtype; TorchScript writes dtypes and memory formats as numbers.
@@ -202,4 +202,4 @@ bool converts(const Graph& graph, const Node& node, const OperatorEntry& info) {
   return other != nullptr && differs(other->meta->dtype_text(), own);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "archive/pickle_scan.h"
 #include "archive/zip_archive.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace std::string_literals;
@@ -495,4 +495,4 @@ Error not_traceable(const FileInfo& info) {
   return input_error("this is " + info.what + (info.advice.empty() ? "" : "; " + info.advice));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 #include "archive/content_facts.h"
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 [[noreturn]] void fail_to_read(int code) {
@@ -138,4 +138,4 @@ std::string ModelFile::read_whole() const {
   return bytes;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 
 #include "support/descriptor.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct ContentDigests;
 
@@ -55,4 +55,4 @@ class ModelFile {
   std::shared_ptr<ContentDigests> digests_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

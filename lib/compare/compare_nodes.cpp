@@ -8,7 +8,7 @@
 #include "support/text/number_in.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the text of what a node does, without its name.
@@ -205,4 +205,4 @@ bool Comparer::follows_others(const Current& now, Place i, Place j) const {
                              [&](const auto& feed) { return now.nodes.in_before(feed.node) == kNoPlace; });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "graph/node_spec.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The differences of nodes of one graph, by their names.
@@ -234,4 +234,4 @@ MergedCollection merge(const GraphCollection& before, const GraphCollection& aft
   return Merger(before, after, comparison, marked).run();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

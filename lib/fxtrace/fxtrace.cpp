@@ -8,7 +8,7 @@
 #include "fxtrace/pipeline.h"
 #include "fxtrace/saved_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 template <class F>
@@ -47,4 +47,4 @@ std::vector<PassReport> apply_passes(const std::vector<std::string>& names, Grap
   return reports;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

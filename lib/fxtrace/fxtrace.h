@@ -1,12 +1,12 @@
 // fxtrace as a library: what `fxtrace trace` and `fxtrace render` do, in the process of the caller.
 //
-//   fxtrace::Config config;
+//   internal::Config config;
 //   config.options.inputs = {{"x", "float32[1,3,224,224]"}};
 //   config.passes = {"functional"};
-//   const fxtrace::GraphCollection collection = fxtrace::trace("model.pt", config);
-//   fxtrace::write_json(collection, std::cout);
+//   const internal::GraphCollection collection = internal::trace("model.pt", config);
+//   internal::write_json(collection, std::cout);
 //
-// Problems with a file, an option or a model's archive are thrown as fxtrace::Error; a module that cannot be
+// Problems with a file, an option or a model's archive are thrown as internal::Error; a module that cannot be
 // traced is not an error but data, `failure` in `modules`.  Names and values in a collection come from the
 // file and are not sanitised.
 //
@@ -38,7 +38,7 @@
 #include "writers/pictures/mermaid_writer.h"
 #include "writers/pictures/model_explorer_writer.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Traces the TorchScript archive or exported program at `path`, and runs the passes of the configuration.
 // The options are those of `fxtrace trace`; read_config() reads them from JSON.  The listener receives
@@ -54,4 +54,4 @@ GraphCollection read_json(const std::string& path, const Listener& listener = {}
 // before any pass runs.
 std::vector<PassReport> apply_passes(const std::vector<std::string>& names, GraphCollection& collection);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

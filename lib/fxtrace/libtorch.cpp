@@ -17,7 +17,7 @@
 #include "support/text/shell_word.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -239,4 +239,4 @@ std::string open_libtorch(const std::vector<std::string>& series, const fs::path
   return candidate.version.empty() ? series.back() : candidate.series();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

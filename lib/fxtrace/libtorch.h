@@ -8,7 +8,7 @@
 
 #include "trace/search/trace_program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A file beside the plugin with one line: the folder of the LibTorch that the plugin was built with.
 inline constexpr char kLibTorchFolderFile[] = "libtorch_folder.txt";
@@ -30,4 +30,4 @@ inline constexpr char kLibTorchFolderFile[] = "libtorch_folder.txt";
 std::string open_libtorch(const std::vector<std::string>& series, const std::filesystem::path& plugin_folder,
                           const Listener& listener, std::string_view user);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

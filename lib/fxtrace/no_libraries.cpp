@@ -7,7 +7,7 @@
 #include "fxtrace/plugin_folder.h"
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 [[noreturn]] void refuse(const std::string& user) {
@@ -32,4 +32,4 @@ RegisteredOperators load_operators(const std::vector<std::string>& /*libraries*/
   refuse("--op-library");
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

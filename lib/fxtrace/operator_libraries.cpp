@@ -17,7 +17,7 @@
 #include "support/error.h"
 #include "support/text/number_in.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The plugin for torch of the series 2.13 is libfxtrace_execute-2.13.so.
@@ -153,4 +153,4 @@ RegisteredOperators load_operators(const std::vector<std::string>& libraries, co
   return registered;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

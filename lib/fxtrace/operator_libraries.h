@@ -8,7 +8,7 @@
 #include "trace/options/options.h"
 #include "trace/search/trace_program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the series of torch ("2.13") that have plugins, the newest last.
 std::vector<std::string> plugin_series();
@@ -26,4 +26,4 @@ const FxtraceEngine& open_engine(const Listener& listener);
 // then, torch's own included.  Throws Error(kUsage) for a library that cannot be loaded.
 RegisteredOperators load_operators(const std::vector<std::string>& libraries, const Listener& listener);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "support/timer.h"
 #include "torchscript/language/source.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::unique_ptr<const Program> load(const FileInfo& info, const TraceOptions& options,
@@ -89,4 +89,4 @@ TraceResult trace_file(const ModelFile& file, const FileInfo& info, const std::s
   return result;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

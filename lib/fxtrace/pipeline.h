@@ -8,7 +8,7 @@
 #include "trace/options/config.h"
 #include "trace/search/trace_program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The code that runs, for the diagnosis of a crash.
 enum class Stage { kFxtrace, kLoadLibTorch, kLoadOperators, kRunModel };
@@ -41,4 +41,4 @@ std::unique_ptr<const Program> load_program(const ModelFile& file, const FileInf
 TraceResult trace_file(const ModelFile& file, const FileInfo& info, const std::string& name,
                        const Config& config, TraceRequest wanted, const Listener& listener);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Sets a folder that is searched before the program's.
 void set_plugin_folder(const std::filesystem::path& folder);
@@ -13,4 +13,4 @@ void set_plugin_folder(const std::filesystem::path& folder);
 inline const bool kPluginFolderIsSet = (set_plugin_folder(FXTRACE_PLUGIN_FOLDER), true);
 #endif
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -17,7 +17,7 @@
 #include "support/timer.h"
 #include "trace/options/config_values.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string some_of(const std::set<std::string>& names) {
@@ -114,4 +114,4 @@ void add_to_options(const std::vector<std::string>& names, GraphCollection& coll
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "trace/options/config.h"
 #include "trace/search/trace_program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Reads the JSON that write_json() wrote; the listener is warned of ignored fields.  `name` is the file's
 // name in messages.  Throws Error(kInput).
@@ -33,4 +33,4 @@ GraphCollection extract_part(const GraphCollection& collection, const ExtractReq
 // Appends passes that were run on a saved collection to those of its options.
 void add_to_options(const std::vector<std::string>& names, GraphCollection& collection);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

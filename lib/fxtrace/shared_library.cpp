@@ -14,7 +14,7 @@
 
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr char kNotFound[] = ": cannot open shared object file: No such file or directory";
@@ -82,4 +82,4 @@ std::filesystem::path own_folder() {
   return failed ? std::filesystem::path() : path.parent_path();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Opens a library, which is never closed, for `user` ("--op-library", for messages); its symbols stay local.
 // `file` is a path, or a name that the system's loader searches.  Returns null when such a name is not found.
@@ -19,4 +19,4 @@ std::filesystem::path file_of_library(void* library);
 // resolved.  Empty when it is unknown.
 std::filesystem::path own_folder();
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Types of values without nested values that have no C++ counterpart.
 namespace argument {
@@ -204,4 +204,4 @@ Argument map_references(const Argument& argument, F&& f) {
   return result;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -16,7 +16,7 @@
 #include "graph/node.h"
 #include "support/shared.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Constant;
 struct Guard;
@@ -35,17 +35,7 @@ struct Assignment {
 class Graph {
  public:
   // The fields of a new node; the graph chooses its name and derives its users.
-  struct NodeSpec {
-    Opcode op = Opcode::kPlaceholder;
-    std::string target;  // empty for a placeholder: the name that it gets
-    std::vector<Argument> args;
-    Kwargs kwargs;
-    Shared<Scope> scope;
-    Shared<Meta> meta;
-    Shared<std::optional<SourceLocation>> source;
-    std::string name_hint;  // empty: made from the target
-    bool model_function = false, is_recorded = false;
-  };
+  using NodeSpec = NodeFields;
 
   // --- reading ---
   const Node& node(NodeId id) const { return nodes_[place(id)]; }
@@ -312,4 +302,4 @@ inline std::size_t SubgraphList::size() const { return list_.size(); }
 inline Subgraph& SubgraphList::operator[](std::size_t i) { return list_[i]; }
 inline const Subgraph& SubgraphList::operator[](std::size_t i) const { return list_[i]; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

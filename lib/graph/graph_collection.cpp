@@ -1,6 +1,6 @@
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 const char* to_string(FailureKind kind) {
   switch (kind) {
@@ -44,4 +44,4 @@ const char* to_string(ParameterKind kind) {
   return "buffer";
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

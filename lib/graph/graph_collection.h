@@ -9,7 +9,7 @@
 
 #include "graph/graph.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 enum class FailureKind { kDataDependentControlFlow, kUnsupportedOp, kRaised, kLimit, kOther };
 const char* to_string(FailureKind kind);  // "data_dependent_control_flow"
@@ -105,4 +105,4 @@ struct GraphCollection {
   std::vector<ModuleGraph> graphs;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

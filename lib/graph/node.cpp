@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 const char* to_string(Opcode op) {
   switch (op) {
@@ -80,4 +80,4 @@ const Argument* find_part(const Node& node, const std::vector<Argument>& path) {
   return part;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

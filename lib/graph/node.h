@@ -17,7 +17,7 @@
 #include "support/shared.h"
 #include "symbolic/expression.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 enum class Opcode { kPlaceholder, kGetAttr, kCallFunction, kCallMethod, kCallModule, kOutput };
 
@@ -93,32 +93,40 @@ struct ProgramPart {
 
 inline constexpr std::string_view kInOrderOfUse = "in order of use";  // see Node::in_order_of_use
 
-struct Node {
-  NodeId id;
-  std::string name;  // unique in the graph, made as torch.fx makes it
+// What a node is made of.  A node that stands for another, in this graph or elsewhere, begins as a copy of
+// these.
+struct NodeFields {
   Opcode op = Opcode::kPlaceholder;
+  // Of a new placeholder, empty: the name that it gets.
   Shared<std::string> target;
+  std::vector<Argument> args;
+  Kwargs kwargs;
+  Shared<Scope> scope;
+  Shared<Meta> meta;
+  Shared<std::optional<SourceLocation>> source;
+  // Unique in the graph, made as torch.fx makes it.  Of a new node, the preferred name; empty: made from the
+  // target.
+  std::string name;
   // For a call_function: true when the target is the qualified name of a function of the model's own Python,
   // which may look like an operator's ("pkg.ops.nms").  is_reserved_target() is then false.
   bool model_function = false;
   // For a model_function in a model that was traced by running it: the call stands for the operations
   // recorded in it, and its arguments are the values that enter, in the order of their first use.
   bool is_recorded = false;
-  std::vector<Argument> args;
-  Kwargs kwargs;
-  std::vector<NodeId> users;  // maintained by Graph, in the order in which they began to use this node
-  Shared<Scope> scope;
-  Shared<Meta> meta;
-  Shared<std::optional<SourceLocation>> source;
-  // For a call_module that runs another recorded method than forward: "forward1" of a traced module, when
-  // its code differs from forward's.  Empty otherwise.
-  Shared<std::string> method;
   // For a call_module in an exported program whose file does not give the names and order of forward's
   // parameters: the arguments are in the order of their first use.
   bool in_order_of_use = false;
+  // For a call_module that runs another recorded method than forward: "forward1" of a traced module, when
+  // its code differs from forward's.  Empty otherwise.
+  Shared<std::string> method = {};
   // For a call_module in an exported program; for a placeholder of a part of its graph, only the nodes.
-  Shared<ProgramPart> program;
-  Shared<std::optional<Cost>> cost;
+  Shared<ProgramPart> program = {};
+  Shared<std::optional<Cost>> cost = {};
+};
+
+struct Node : NodeFields {
+  NodeId id;
+  std::vector<NodeId> users;  // maintained by Graph, in the order in which they began to use this node
 };
 
 // Returns the parsed target of a call_function.
@@ -149,4 +157,4 @@ void for_each_of(const Node& node, F&& f) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

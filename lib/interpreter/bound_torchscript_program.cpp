@@ -5,7 +5,7 @@
 #include "interpreter/graph/interpreter.h"
 #include "support/text/words.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 void BoundTorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf,
                                   GraphTracer& tracer) {
@@ -54,4 +54,4 @@ std::vector<Diagnostic> BoundTorchScriptProgram::undone(const std::function<Leav
   return undone;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

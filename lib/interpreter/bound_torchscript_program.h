@@ -10,7 +10,7 @@
 #include "trace/options/options.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class BoundTorchScriptProgram : public BoundProgram {
  public:
@@ -32,4 +32,4 @@ class BoundTorchScriptProgram : public BoundProgram {
   Findings findings_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -11,7 +11,7 @@
 #include "support/text/words.h"
 #include "trace/options/config_values.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr JsonRules kJsonRules{ErrorKind::kUsage, 32, true};
@@ -281,4 +281,4 @@ bool SetMatcher::takes_module(const ModuleRecord& module) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 #include "support/remove_repeated.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Index = Outline::Index;
@@ -463,4 +463,4 @@ Outline make_outline(const GraphCollection& collection, const OutlineOptions& op
   return outline;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

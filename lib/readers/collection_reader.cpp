@@ -20,7 +20,7 @@
 #include "support/json_document.h"
 #include "support/json_emitter.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr JsonRules kRules{ErrorKind::kInput, 2'000, true};
@@ -297,7 +297,7 @@ class Reader : public FieldReader<Reader> {
   }
   bool elements(std::string_view name, Constant& constant) {
     const JsonValue value = fields_->at(name);
-    if (!value.is_null()) fxtrace::elements(value, constant.shape, constant.data.emplace());
+    if (!value.is_null()) internal::elements(value, constant.shape, constant.data.emplace());
     return !value.is_null();
   }
   void part(std::string_view name, auto& part, auto&& f) {
@@ -392,24 +392,11 @@ class Reader : public FieldReader<Reader> {
   void append(const JsonValue& name, Node node, Graph& graph) {
     if (node.name.empty()) name.fail("expected a non-empty string");
     if (nodes_.contains(name.string())) name.fail("another node has this name");
-    const NodeId id = graph.append({.op = node.op,
-                                    .target = std::move(node.target.edit()),
-                                    .args = std::move(node.args),
-                                    .kwargs = std::move(node.kwargs),
-                                    .scope = std::move(node.scope),
-                                    .meta = std::move(node.meta),
-                                    .source = std::move(node.source),
-                                    .name_hint = node.name,
-                                    .model_function = node.model_function,
-                                    .is_recorded = node.is_recorded});
+    const NodeId id = graph.append(node);
     if (graph.node(id).name != node.name) {
       name.fail("torch.fx would give this node the name " + graph.node(id).name);
     }
     nodes_.emplace(name.string(), id);
-    if (*node.cost) graph.set_cost(id, std::move(node.cost));
-    if (!node.method->empty()) graph.set_method(id, *node.method);
-    if (!node.program->nodes.empty()) graph.set_program(id, std::move(node.program));
-    graph.set_in_order_of_use(id, node.in_order_of_use);
   }
 
   static void check_users(const JsonValue& list, const Graph& graph, NodeId id) {
@@ -467,4 +454,4 @@ GraphCollection read_collection(std::string_view text, const std::string& name,
   return collection;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

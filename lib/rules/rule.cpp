@@ -10,7 +10,7 @@
 #include "support/text/number_in.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Relation = Requirement::Relation;
@@ -292,4 +292,4 @@ void add_rule(std::vector<Rule>& rules, Rule rule) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 #include "rules/pattern.h"
 #include "support/text/name_pattern.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 enum class Severity : std::uint8_t { kError, kWarning };
 const char* to_string(Severity severity);  // "error"
@@ -90,4 +90,4 @@ std::vector<Rule> security_rules();  // one for each SecurityKind; libraries are
 // has its name.
 void add_rule(std::vector<Rule>& rules, Rule rule);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "support/text/amount.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr JsonRules kJsonRules{ErrorKind::kUsage, 32, true};
@@ -142,4 +142,4 @@ void read_rules(std::string_view text, const std::string& file,
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

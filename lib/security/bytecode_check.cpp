@@ -27,7 +27,7 @@
 #include "torchscript/compiler/script_program.h"
 #include "torchscript/compiler/upgraders.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 namespace {
 
 using TypeId = BytecodeTypes::Id;
@@ -1140,4 +1140,4 @@ class BytecodeCheck {
 
 void check_bytecode(const MobileRecords& records, const Tell& tell) { BytecodeCheck(records, tell).run(); }
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 namespace {
 
 using Id = BytecodeTypes::Id;
@@ -213,4 +213,4 @@ Id BytecodeTypes::Call::result(const SchemaType& formal) {
 
 WrittenType read_type(BytecodeTypes& types, std::string_view text) { return TypeReader(types, text).read(); }
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

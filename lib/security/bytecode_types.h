@@ -13,7 +13,7 @@
 
 #include "operators/schema.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 
 class BytecodeTypes {
  public:
@@ -86,4 +86,4 @@ struct WrittenType {
 };
 WrittenType read_type(BytecodeTypes& types, std::string_view text);
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

@@ -24,7 +24,7 @@
 #include "torchscript/language/type_parser.h"
 #include "torchscript/operators/operator_table.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 namespace {
 
 using interpreter::TorchScriptArchive;
@@ -353,4 +353,4 @@ void check_script(const FileInfo& info, const TellOfCode& tell) {
   CodeCheck(archive, tell).run();
 }
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

@@ -28,7 +28,7 @@
 #include "support/text/identifier.h"
 #include "support/text/utf8.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using security::ArchiveKind;
@@ -643,4 +643,4 @@ std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo
   return scan.take_result();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 enum class ErrorKind {
   kUsage,     // wrong options: exit code 2
@@ -61,4 +61,4 @@ inline void rethrow_what_is_not_the_models(const std::exception& caught) {
     throw;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 
 #include "support/text/printable.h"
 
-namespace fxtrace::log {
+namespace fxtrace::internal::log {
 namespace {
 
 std::unique_ptr<spdlog::logger>& logger() {
@@ -44,4 +44,4 @@ void timings(const std::string& message) {
   if (is_timing) logger()->info(printable(message));
 }
 
-}  // namespace fxtrace::log
+}  // namespace fxtrace::internal::log

@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <string>
 
-namespace fxtrace::log {
+namespace fxtrace::internal::log {
 
 struct Settings {
   bool enabled = false;  // -v
@@ -23,4 +23,4 @@ void info(const std::string& message);
 // Writes a line that --timings asks for.
 void timings(const std::string& message);
 
-}  // namespace fxtrace::log
+}  // namespace fxtrace::internal::log

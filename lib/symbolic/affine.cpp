@@ -4,7 +4,7 @@
 #include <numeric>
 #include <string>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 std::optional<std::int64_t> Affine::apply(std::int64_t other) const {
   std::int64_t value = 0;
@@ -76,4 +76,4 @@ std::optional<SizeSource> find_source(const SymInt& size, const std::vector<SymI
   return source;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Affine {
   std::int64_t factor = 1, offset = 0, divisor = 1;  // divisor is positive
@@ -43,4 +43,4 @@ struct SizeSource {
 };
 std::optional<SizeSource> find_source(const SymInt& size, const std::vector<SymInt>& known);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "verify/verification_fields.h"
 #include "writers/formats/json_parts.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 namespace {
 
 std::string number(double value) {
@@ -120,4 +120,4 @@ void write_json(const Verification& verification, const Subject& subject, std::o
   write_fields(VerificationAnswer{verification, subject}, out);
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

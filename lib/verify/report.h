@@ -7,7 +7,7 @@
 #include "summaries/model_summary.h"
 #include "verify/verification.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 // The subject of a verification, and its settings.
 struct Subject {
@@ -21,4 +21,4 @@ struct Subject {
 void write_text(const Verification& verification, const Subject& subject, std::ostream& out);
 void write_json(const Verification& verification, const Subject& subject, std::ostream& out);
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

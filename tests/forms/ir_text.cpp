@@ -9,7 +9,7 @@
 #include "torchscript/compiler/schema_match.h"
 #include "torchscript/language/type_relations.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // --- printing ---
@@ -481,4 +481,4 @@ std::unique_ptr<IrGraph> parse_ir(std::string_view text, const ResolveTypeName& 
   return IrParser(text, resolve).parse();
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

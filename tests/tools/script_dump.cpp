@@ -27,8 +27,8 @@
 
 namespace {
 
-using namespace fxtrace;               // NOLINT: a program of one page
-using namespace fxtrace::torchscript;  // NOLINT
+using namespace fxtrace::internal;               // NOLINT: a program of one page
+using namespace fxtrace::internal::torchscript;  // NOLINT
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 

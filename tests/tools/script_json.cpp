@@ -10,7 +10,7 @@
 #include "torchscript/values/tensor_elements.h"
 #include "torchscript/values/tensor_value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 using Json = nlohmann::json;
@@ -177,4 +177,4 @@ nlohmann::json write_values(const std::vector<Value>& values) {
   return json;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -21,7 +21,7 @@
 #include "torchscript/values/tensor_elements.h"
 #include "torchscript/values/tensor_value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 using Json = nlohmann::json;
@@ -114,7 +114,7 @@ class Objects {
 };
 
 }  // namespace
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript
 
 int main(int argc, char** argv) {
   if (argc != 2) {
@@ -122,11 +122,11 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    fxtrace::torchscript::Objects objects(argv[1]);
+    fxtrace::internal::torchscript::Objects objects(argv[1]);
     nlohmann::json json{{"constants", objects.read("constants")}};
     json["data"] = objects.read("data");
     std::cout << json.dump() << '\n';
-  } catch (const fxtrace::Error& error) {
+  } catch (const fxtrace::internal::Error& error) {
     std::cerr << error.what() << '\n';
     return 1;
   }

@@ -6,7 +6,7 @@
 #include "shapes/contiguous.h"
 #include "support/text/identifier.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 StridedCall Strides::call(const Node& node, const OperatorEntry& info,
                           std::set<std::uint32_t>& inputs) const {
@@ -70,4 +70,4 @@ std::optional<Strides::Known> Strides::strides_of(const Node& node) const {
   return Known{{*std::move(sizes), *std::move(strides)}, std::move(inputs)};
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

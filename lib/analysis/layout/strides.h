@@ -11,7 +11,7 @@
 #include "analysis/alias_regions.h"
 #include "analysis/layout/stride_rules.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class Strides {
  public:
@@ -45,4 +45,4 @@ class Strides {
   std::unordered_map<std::uint32_t, Known> known_;  // by node
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

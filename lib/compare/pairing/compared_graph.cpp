@@ -14,7 +14,7 @@
 #include "support/hashing.h"
 #include "support/text/number_in.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns whether the value is the default of the argument, which a schema writes as "1", "1.", "None" or
@@ -317,4 +317,4 @@ void ComparedGraph::find_users() {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

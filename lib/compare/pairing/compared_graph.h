@@ -16,7 +16,7 @@
 #include "graph/graph_collection.h"
 #include "operators/schema.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Schemas and arguments of operators, by target, each looked up once.
 class SchemaTable {
@@ -122,4 +122,4 @@ class ComparedGraph {
   std::deque<Argument> made_;  // values that the graph writes in another way
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

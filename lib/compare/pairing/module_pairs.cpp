@@ -9,7 +9,7 @@
 #include "support/hashing.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 std::string_view qualified_type(std::string_view type) {
   constexpr std::string_view kMain = "__main__.";
@@ -261,4 +261,4 @@ std::string ModulePairs::parameter_before(const std::string& name_after) const {
   return before.empty() ? std::string(name.last()) : std::string(before) + "." + std::string(name.last());
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

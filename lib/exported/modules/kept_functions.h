@@ -12,7 +12,7 @@
 #include "trace/modules/recorded_calls.h"
 #include "trace/tracer/leaf_rules.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct KeptCall {
   std::string function;  // qualified name
@@ -55,4 +55,4 @@ class KeptFunctions {
   bool has_seen_strict_ = false;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

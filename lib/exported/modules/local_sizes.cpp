@@ -6,7 +6,7 @@
 
 #include "symbolic/affine.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The number of steps in which a size is computed again.  Models need a few; with more, the value itself
@@ -22,7 +22,7 @@ bool is_size(const Meta& meta) {
   return kind == ValueKind::kInt || kind == ValueKind::kBool || kind == ValueKind::kFloat;
 }
 
-bool LocalSizes::is_size(NodeId value) const { return fxtrace::is_size(graph_.meta(value)); }
+bool LocalSizes::is_size(NodeId value) const { return internal::is_size(graph_.meta(value)); }
 
 bool LocalSizes::has_maker(NodeId value) const {
   return is_size(value) && graph_.is_operation(value) && graph_.facts(value).gives_value &&
@@ -214,4 +214,4 @@ void LocalSizes::settle(Boundary& boundary, std::vector<NodeId>& operations,
                 [&](NodeId value) { return is_size(value) && outside.computes(value, is_elsewhere); });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -20,7 +20,7 @@
 
 #include "analysis/program_operations.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns whether the value is a number or a condition, as arithmetic of sizes makes them.
 bool is_size(const Meta& meta);
@@ -65,4 +65,4 @@ class LocalSizes {
   mutable std::optional<std::unordered_map<std::string, Dims>> dims_;  // by text; made on first use
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

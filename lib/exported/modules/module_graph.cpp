@@ -26,7 +26,7 @@
 #include "trace/options/input_choice.h"
 #include "trace/tracer/guard_expression.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr CallId kUnknown = UINT32_MAX;
@@ -921,4 +921,4 @@ void build_module_graph(const BoundExportedProgram& program, ModuleId root, bool
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

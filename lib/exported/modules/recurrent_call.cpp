@@ -2,7 +2,7 @@
 
 #include <set>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // --- one operator ---
@@ -251,4 +251,4 @@ std::optional<LeafCall> recurrent_call(const LeafOperations& leaf, const Flow& f
   return kind != nullptr ? DecomposedCall(leaf, flow, *kind).make() : std::nullopt;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -14,7 +14,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::int64_t kSchemaMajor = 8;                   // torch/_export/serde/schema.py
@@ -517,4 +517,4 @@ const ExportedProgram* as_exported(const Program* program) {
   return dynamic_cast<const ExportedProgram*>(program);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 #include "support/error.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Each level of a path is a module whose own path is as long again, and each call keeps its path.
@@ -520,4 +520,4 @@ CallId Hierarchy::common_call(CallId a, CallId b) const {
   return a;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 #include "support/json_emitter.h"
 #include "support/saturated.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 constexpr int kMaxDepth = 50;  // of nested calls
@@ -48,7 +48,7 @@ struct Asked {
 const OperatorFacts& facts_of(const IrNode& node) {
   std::string_view name = to_text(node.kind());
   if (name.ends_with('_')) name.remove_suffix(1);
-  return fxtrace::facts_of(name);
+  return internal::facts_of(name);
 }
 
 class Guesser {
@@ -534,4 +534,4 @@ std::vector<InputGuess> guess_inputs(const TorchScriptArchive& archive, const Re
   return guesses;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

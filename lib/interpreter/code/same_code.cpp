@@ -4,7 +4,7 @@
 #include <set>
 #include <unordered_map>
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 namespace {
 
@@ -112,4 +112,4 @@ bool have_same_code(const TorchScriptArchive& archive, Function& first, Function
   return Comparison(archive).functions(first, second);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

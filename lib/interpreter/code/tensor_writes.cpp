@@ -8,7 +8,7 @@
 #include "operators/operators.h"
 #include "opinfo/traits.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 namespace {
 
@@ -105,4 +105,4 @@ bool may_write_tensors(const TorchScriptArchive& archive, const Ref<ObjectValue>
   return Search(archive).writes(method, {Value(object)});
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

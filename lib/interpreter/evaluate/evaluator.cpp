@@ -6,7 +6,7 @@
 #include "interpreter/state/abstract.h"
 #include "trace/tracer/trace_failure.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // Returns the function's graph.  Code that cannot be compiled fails the module that runs it, and not the
@@ -220,4 +220,4 @@ void Evaluator::loop(const IrNode* node, const std::string& what, const Value& v
   fail(what, value, node);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

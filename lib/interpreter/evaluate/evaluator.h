@@ -16,7 +16,7 @@
 #include "interpreter/evaluate/process_state.h"
 #include "interpreter/evaluate/value_nodes.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // A call of a method of a module.
 struct MethodCall {
@@ -96,4 +96,4 @@ class Evaluator : protected EvaluatorPart {
   ValueNodes value_nodes_{propagation_, *this};
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

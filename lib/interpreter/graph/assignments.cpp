@@ -11,7 +11,7 @@
 #include "opinfo/operator_entry.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // Returns the node whose value this one is too: of add_(x, y) that is x.
@@ -326,4 +326,4 @@ void Assignments::finish(const Value& output) {
   }
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -12,7 +12,7 @@
 #include "support/restore.h"
 #include "support/text/identifier.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // The graph makes an object of torch.classes where the code calls its __init__, right after
 // prim::CreateObject.
@@ -371,4 +371,4 @@ Value GraphCalls::run_root(Function& function, Values arguments) {
   return output;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

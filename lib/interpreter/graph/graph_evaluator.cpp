@@ -4,7 +4,7 @@
 #include "interpreter/state/abstract.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 Value GraphEvaluator::run_root(Function& function, Values arguments) {
   stacks_.begin();
@@ -99,4 +99,4 @@ Value GraphEvaluator::attribute(const AttributePlace& place, const TypePtr& type
   return proxy_of(place, type, tracer_.ref(id), std::move(shared));
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

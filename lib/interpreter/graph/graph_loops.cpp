@@ -7,7 +7,7 @@
 #include "interpreter/state/structure.h"
 #include "support/restore.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 void GraphLoops::note_starts(const IrBlock& block, const IrNode* node) {
   const auto [place, is_new] = starts_.try_emplace(&block);
@@ -95,4 +95,4 @@ void GraphLoops::record(const IrNode* node) {
   }
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -8,7 +8,7 @@
 #include "support/error.h"
 #include "support/restore.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // Declares the symbols of sizes from another graph, so that no new size gets one of them.
@@ -215,4 +215,4 @@ void Interpreter::use_call(std::vector<BoundInput>& inputs) {
   }
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -17,7 +17,7 @@
 #include "torchscript/operators/plain_call.h"
 #include "torchscript/values/device_text.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 const char* json_kind(const Argument& value) {
@@ -527,4 +527,4 @@ BoundInput RootInputs::bind_tuple(const Argument& value, const TypePtr& type, co
   return close_entries(first, place, {std::move(result), std::move(arguments)});
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

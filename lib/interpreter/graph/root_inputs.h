@@ -16,7 +16,7 @@
 #include "trace/options/input_spec.h"
 #include "trace/options/options.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // An input as a value of the interpreter, and as an argument of a call; absent for a default.
 struct BoundInput {
@@ -95,4 +95,4 @@ class RootInputs {
   std::vector<GraphSignature::Entry> entries_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

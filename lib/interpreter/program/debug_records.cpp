@@ -9,7 +9,7 @@
 #include "support/text/utf8.h"
 #include "torchscript/objects/pickle_values.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 std::string trimmed(std::string_view text) {
@@ -230,4 +230,4 @@ std::vector<StackFrame> DebugRecords::stack(const torchscript::SourcePlace& plac
   return frames;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

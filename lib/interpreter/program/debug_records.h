@@ -15,7 +15,7 @@
 #include "torchscript/values/value.h"
 #include "trace/modules/recorded_calls.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class DebugRecords {
  public:
@@ -77,4 +77,4 @@ class DebugRecords {
   std::unordered_map<std::string, Table> tables_;  // by code file
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

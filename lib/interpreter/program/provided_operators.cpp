@@ -13,7 +13,7 @@
 #include "support/text/shell_word.h"
 #include "torchscript/compiler/builtin_functions.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // Adds the names after "ops." in the code, as "namespace::name".  Text inside string literals may add names
@@ -155,4 +155,4 @@ std::vector<Diagnostic> provide_operators(TorchScriptArchive& archive, const Tra
   return warnings;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

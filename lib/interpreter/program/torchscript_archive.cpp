@@ -10,7 +10,7 @@
 #include "torchscript/objects/objects.h"
 #include "torchscript/values/tensor_elements.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 constexpr std::size_t kMaxRecord = std::size_t{1} << 30;  // the largest code or pickle record, in bytes
@@ -274,4 +274,4 @@ Constant TorchScriptArchive::constant(const TensorValue& tensor) const {
   return result;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -18,7 +18,7 @@
 #include "torchscript/compiler/script_program.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 using CodeFiles = std::vector<std::pair<std::string, std::string>>;  // record, text
 
@@ -116,4 +116,4 @@ class TorchScriptArchive {
   mutable std::unordered_map<std::string, std::string> bytes_;  // bytes of the records of small constants
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

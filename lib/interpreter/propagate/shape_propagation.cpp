@@ -12,7 +12,7 @@
 #include "opinfo/python_spelling.h"
 #include "trace/options/input_spec.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // The memory of one of many results, in units of the budget: that of a node, as each has a shape of its own.
@@ -70,7 +70,7 @@ Traits ShapePropagation::traits_of(const IrNode* node) {
   const torchscript::FunctionSchema* schema = node->operator_schema();
   if (schema == nullptr) return 0;
   const auto [place, is_new] = traits_.emplace(schema, 0);
-  if (is_new) place->second = fxtrace::traits_of(find_operator(*schema));
+  if (is_new) place->second = internal::traits_of(find_operator(*schema));
   return place->second;
 }
 
@@ -661,4 +661,4 @@ bool ShapePropagation::asks_size_of_constant(const IrNode* node, const Values& v
          std::all_of(values.begin() + 1, values.end(), is_plain);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

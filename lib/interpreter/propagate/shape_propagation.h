@@ -47,7 +47,7 @@
 #include "interpreter/propagate/constant_tensors.h"
 #include "interpreter/record/recorder.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class ShapePropagation {
  public:
@@ -129,4 +129,4 @@ class ShapePropagation {
   std::unordered_set<const IrNode*> counted_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

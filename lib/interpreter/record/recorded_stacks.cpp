@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 void RecordedStacks::begin() {
   if (tracer_.rules().has_function_rules()) calls_.emplace(tracer_.rules(), run_.program.modules());
@@ -63,4 +63,4 @@ std::vector<StackFrame> RecordedStacks::stack_inside(const IrGraph& graph, int d
   return {};
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

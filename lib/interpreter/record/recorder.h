@@ -18,7 +18,7 @@
 #include "trace/tracer/graph_tracer.h"
 #include "trace/tracer/guard_expression.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // A point of a run to which Recorder::back_to() goes back.
 struct Checkpoint {
@@ -176,4 +176,4 @@ class Recorder {
   mutable std::size_t guards_length_ = 0;  // characters of all conditions so far
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -4,7 +4,7 @@
 
 #include "trace/tracer/trace_failure.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 const Value& Frames::value(const IrValue* name) const {
   static const Value none{};
@@ -88,4 +88,4 @@ void Frames::fail(FailureKind kind, std::string message, const IrNode* node, Lim
   throw TraceFailure(std::move(failure));
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

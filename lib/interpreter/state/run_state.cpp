@@ -4,7 +4,7 @@
 #include "torchscript/operators/plain_operators.h"
 #include "trace/options/input_spec.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 RunState::RunState(const Run& of)
     : run(of), dimensions(of.shapes ? make_dimensions(of.options) : ShapeEnv()) {}
@@ -28,4 +28,4 @@ void RunState::count_step(const IrNode* node) {
               node, Limit::kIterations);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -5,7 +5,7 @@
 
 #include "interpreter/state/abstract.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 TensorNames::Known TensorNames::known_for(TensorValue& tensor) {
   auto& [held, known] = tensors_[&tensor];
@@ -95,4 +95,4 @@ std::vector<TensorNames::Other> TensorNames::others_changed_by(const Known& chan
   return others;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

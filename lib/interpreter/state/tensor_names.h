@@ -46,7 +46,7 @@
 #include "interpreter/program/symbolic_value.h"
 #include "shapes/abstract_value.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class TensorNames {
  public:
@@ -102,4 +102,4 @@ class TensorNames {
   bool has_changed_ = false;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

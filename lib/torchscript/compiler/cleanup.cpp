@@ -28,7 +28,7 @@
 #include "torchscript/compiler/schema_match.h"
 #include "torchscript/language/type_relations.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // --- code after an exception ---
@@ -213,7 +213,7 @@ class Decisions {
   static bool is_device(std::string_view text) {
     const std::size_t colon = text.find(':');
     const std::string_view name = text.substr(0, colon);
-    if (!fxtrace::is_identifier(name)) return false;
+    if (!internal::is_identifier(name)) return false;
     if (colon == std::string_view::npos) return true;
     const std::string_view index = text.substr(colon + 1);
     constexpr std::size_t kMaxDigits = 2;
@@ -476,4 +476,4 @@ void clean_up(IrGraph& graph) {
   const Order order(graph);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -9,7 +9,7 @@
 #include "support/error.h"
 #include "torchscript/ir/ir_steps.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 namespace {
 
@@ -420,4 +420,4 @@ void Emitter::emit_augmented_subscript(const Tree& statement) {
   call_builtin(Symbol::kAtenSetItem, {container, index, after}, range);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -52,7 +52,7 @@
 #include "torchscript/language/tree.h"
 #include "torchscript/language/type_parser.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // The type that a variable has where a condition is true, or where it is false.
 struct Refinement {
@@ -201,4 +201,4 @@ class Emitter {
 std::unique_ptr<IrGraph> compile_function(Program& program, const SyntaxFile& file, const Tree& definition,
                                           Function& function, const TypePtr& self);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -8,7 +8,7 @@
 #include "torchscript/compiler/emitter.h"
 #include "torchscript/compiler/upgraders.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 void Emitter::require_arguments(const Tree& call, std::size_t count, const char* name) const {
   if (call.part(1).count != count)
@@ -329,4 +329,4 @@ SugaredValue Emitter::emit_fork(const Tree& expression, Symbol kind) {
   return sugared(node->output()->set_type(kind == Symbol::kPrimFork ? future_type(type) : await_type(type)));
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -8,7 +8,7 @@
 #include "support/error.h"
 #include "torchscript/compiler/emitter.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // --- type refinements by conditions ---
 
@@ -284,4 +284,4 @@ void Emitter::emit_loop(const Tree& statement) {
   environment_.pop();
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

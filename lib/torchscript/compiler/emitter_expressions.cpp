@@ -9,7 +9,7 @@
 #include "torchscript/compiler/emitter.h"
 #include "torchscript/language/parser.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 IrValue* Emitter::emit(const Tree& expression, const TypePtr& hint) {
   IrValue* value = as_value(emit_sugared(expression, 1, hint), range_of(expression));
@@ -313,4 +313,4 @@ IrValue* Emitter::emit_dict(const Tree& expression, const TypePtr& hint) {
   return node->output()->set_type(type);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

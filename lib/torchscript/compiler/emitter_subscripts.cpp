@@ -7,7 +7,7 @@
 #include "support/error.h"
 #include "torchscript/compiler/emitter.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 SugaredValue Emitter::emit_subscript(const Tree& expression, const TypePtr& hint) {
   const SourceRange range = range_of(expression);
@@ -234,4 +234,4 @@ void Emitter::emit_subscript_assignment(const SourceRange& range, const Tree& ta
        {range, {{range, {}, container}, {range, {}, index}, {range, {}, value}}, {}, {}}, 0);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -10,7 +10,7 @@
 #include "support/text/number_in.h"
 #include "torchscript/compiler/emitter.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 const char* kind_text(const SugaredValue& value) {
   switch (value.kind) {
@@ -308,4 +308,4 @@ void Emitter::set_attribute(const SugaredValue& object, std::string_view name, I
       ->set_attribute(Symbol::kAttrName, std::string(name));
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -12,7 +12,7 @@
 #include "torchscript/operators/plain_operators.h"
 #include "torchscript/values/value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // Limits of folding: the length of a string, and the cost of an operator (cost_of()).
@@ -103,4 +103,4 @@ std::optional<Constant> fold(const IrNode& node) {
   return as_constant(results[0]);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

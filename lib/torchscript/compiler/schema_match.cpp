@@ -10,7 +10,7 @@
 #include "support/error.h"
 #include "torchscript/compiler/undeclared_calls.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // --- constants ---
 
@@ -412,4 +412,4 @@ const FunctionSchema* find_overload(Symbol name, const IrNode& node) {
   return nullptr;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -45,7 +45,7 @@
 #include "torchscript/language/type_relations.h"
 #include "torchscript/operators/operator_table.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 struct NamedValue {
   SourceRange range;
@@ -126,4 +126,4 @@ const FunctionSchema* find_overload(Symbol name, const IrNode& node);
 // Returns whether `type` is a list, or a tuple whose items all have the list's element type.
 bool is_convertible_to_list(const Type& type, const Type& list);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

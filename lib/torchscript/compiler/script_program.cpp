@@ -17,7 +17,7 @@
 #include "torchscript/compiler/upgraders.h"
 #include "torchscript/ir/ir.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // The code of a function that is defined in a file.
@@ -244,8 +244,8 @@ TypePtr Program::find_type(const std::string& name) {
 TypePtr Program::torchbind_class(const std::string& name) {
   const std::string_view rest = std::string_view(name).substr(kTorchBindPrefix.size());
   const auto dot = rest.find('.');
-  if (dot == std::string_view::npos || !fxtrace::is_identifier(rest.substr(0, dot)) ||
-      !fxtrace::is_identifier(rest.substr(dot + 1)))
+  if (dot == std::string_view::npos || !internal::is_identifier(rest.substr(0, dot)) ||
+      !internal::is_identifier(rest.substr(dot + 1)))
     return nullptr;
   auto type = std::make_shared<ClassType>(name, ClassType::Form::kTorchBind);
   types_[name] = type;
@@ -446,4 +446,4 @@ void Program::finish_interface(InterfaceType& type, const PendingClass& pending)
   }
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -22,7 +22,7 @@
 #include "torchscript/language/types.h"
 #include "torchscript/operators/operator_table.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // The prefix of names of C++ classes: "__torch__.torch.classes.quantized.Conv2dPackedParamsBase".
 inline constexpr std::string_view kTorchBindPrefix = "__torch__.torch.classes.";
@@ -148,4 +148,4 @@ class Program {
   std::size_t size_left_ = kSizeOfAny;
 };
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

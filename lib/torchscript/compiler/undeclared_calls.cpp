@@ -7,7 +7,7 @@
 #include "torchscript/ir/ir.h"
 #include "torchscript/language/type_relations.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // Returns whether a schema can have the type; the only classes that it can have are those of torch.classes.
@@ -116,4 +116,4 @@ InferredSchema infer_schema(const std::string& name, const UndeclaredOperator& c
   return inferred;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

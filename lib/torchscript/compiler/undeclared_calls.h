@@ -15,7 +15,7 @@
 #include "torchscript/language/source.h"
 #include "torchscript/language/types.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 struct Call;
 class Function;
@@ -49,4 +49,4 @@ struct InferredSchema {
 // its type, and so is a result that nobody uses.
 InferredSchema infer_schema(const std::string& name, const UndeclaredOperator& calls);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

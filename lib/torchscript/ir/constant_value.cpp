@@ -10,7 +10,7 @@
 #include "torchscript/language/types.h"
 #include "torchscript/values/device_text.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 std::vector<Value> values_of(const std::vector<Constant>& constants, std::span<const Value> table) {
@@ -59,4 +59,4 @@ Value value_of(const Constant& constant, std::span<const Value> table) {
       constant.variant());
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

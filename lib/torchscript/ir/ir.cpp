@@ -5,7 +5,7 @@
 
 #include "support/error.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // --- values ---
 
@@ -322,4 +322,4 @@ void move_nodes(const IrBlock& block, IrNode* place) {
   while (!block.nodes().empty()) block.nodes().front()->move_before(place);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -25,7 +25,7 @@
 #include "torchscript/language/symbol.h"
 #include "torchscript/language/types.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 class IrBlock;
 class IrGraph;
@@ -326,4 +326,4 @@ class InsertPointGuard {
   IrNode* before_;
 };
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

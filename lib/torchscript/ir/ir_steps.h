@@ -5,7 +5,7 @@
 
 #include "torchscript/ir/ir.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Converts variables to SSA form (ssa.cpp): stores and loads become values, results of branches and
 // loop-carried values, in LibTorch's order (by name).  A loop gets its condition as in LibTorch, once before
@@ -21,4 +21,4 @@ void clean_up(IrGraph& graph);
 // depends on more than these, is mutable or large, or when the operator would raise.
 std::optional<Constant> fold(const IrNode& node);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

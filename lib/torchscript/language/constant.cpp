@@ -12,7 +12,7 @@
 #include "torchscript/language/type_relations.h"
 #include "torchscript/language/types.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 template <class... Fs>
@@ -145,4 +145,4 @@ std::string to_text(const Constant& constant) {
       constant.variant());
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 class ClassType;
 class EnumType;
@@ -93,4 +93,4 @@ std::string quoted(std::string_view text);
 // Returns the text by which LibTorch prints it in a graph: 1, 0.5, "text", [1, 2], annotate(List[int], []).
 std::string to_text(const Constant& constant);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

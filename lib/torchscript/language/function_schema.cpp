@@ -8,7 +8,7 @@
 #include "opinfo/operator_entry.h"
 #include "support/error.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 std::string to_text(const FunctionSchema& schema) {
   std::string text = schema.name;
@@ -173,4 +173,4 @@ FunctionSchema parse_function_schema(std::string_view text, const ResolveClass& 
   return function_schema(name, parse_schema(text, parenthesis), resolve);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -11,7 +11,7 @@
 #include "support/text/number_in.h"
 #include "torchscript/language/type_relations.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // Returns a type without arguments by its name in an annotation; annotations have a few names of their own.
@@ -302,4 +302,4 @@ Constant number_of(const SyntaxFile& file, const Tree& number) {
   return Constant(value);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -9,7 +9,7 @@
 #include "torchscript/language/function_schema.h"
 #include "torchscript/language/tree.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 class TypeParser {
  public:
@@ -44,4 +44,4 @@ std::optional<std::size_t> find_table_index(const Tree& attribute);
 // Returns an int, a double or a complex; throws Error(kInput) for a number that is too large.
 Constant number_of(const SyntaxFile& file, const Tree& number);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

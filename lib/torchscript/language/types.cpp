@@ -8,7 +8,7 @@
 #include "support/text/words.h"
 #include "torchscript/language/function_schema.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 constexpr std::size_t kMaxDepth = 100;
@@ -376,4 +376,4 @@ std::string without_mangling(std::string_view name) {
   return result;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -15,7 +15,7 @@
 
 #include "torchscript/language/constant.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // The kinds in LibTorch's order, by which unions are sorted.
 enum class TypeKind : std::uint8_t {
@@ -307,4 +307,4 @@ class OpenType final : public Type {
 // "nets.___torch_mangle_3.Net".
 std::string without_mangling(std::string_view name);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -21,7 +21,7 @@
 #include "torchscript/objects/pickle_values.h"
 #include "torchscript/values/device_text.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // The least memory that values take, in bytes.
@@ -374,4 +374,4 @@ void set_constants(Program& program, const std::vector<Value>& constants) {
 
 Value read_objects(const ObjectSource& source, const std::string& name) { return Reader(source, name).run(); }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

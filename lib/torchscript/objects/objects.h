@@ -9,7 +9,7 @@
 #include "torchscript/language/function_schema.h"
 #include "torchscript/values/value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 class Program;
 
@@ -30,4 +30,4 @@ Value read_objects(const ObjectSource& source, const std::string& name);
 // objects.
 void set_constants(Program& program, const std::vector<Value>& constants);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

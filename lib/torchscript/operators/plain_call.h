@@ -13,7 +13,7 @@
 #include "symbolic/arithmetic.h"
 #include "torchscript/operators/plain_operators.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Thrown by an operator that cannot be executed; carry_out() converts it to a Refusal.
 struct Raised : std::exception {
@@ -65,4 +65,4 @@ Slice slice_argument(Arguments arguments, std::size_t size);
 // Throws Raised when the values cannot be compared.
 bool equal(const Value& a, const Value& b);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -13,7 +13,7 @@
 #include "opinfo/values/list_changes.h"
 #include "torchscript/operators/value_text.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // --- lists ---
@@ -467,4 +467,4 @@ constexpr PlainRow kContainerOperators[] = {
 
 PlainTable container_operators() { return kContainerOperators; }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -14,7 +14,7 @@
 #include "support/text/words.h"
 #include "torchscript/values/device_text.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // --- sizes ---
@@ -202,4 +202,4 @@ constexpr PlainRow kOtherOperators[] = {
 
 PlainTable other_operators() { return kOtherOperators; }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

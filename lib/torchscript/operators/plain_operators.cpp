@@ -12,7 +12,7 @@
 #include "torchscript/operators/plain_checks.h"
 #include "torchscript/values/literal_value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // --- helpers of the implementations (plain_call.h) ---
 
@@ -199,4 +199,4 @@ std::size_t cost_of(std::string_view base_name, Arguments arguments) {
   return units;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -14,7 +14,7 @@
 #include "opinfo/values/list_changes.h"
 #include "torchscript/operators/value_text.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // --- characters ---
@@ -560,4 +560,4 @@ constexpr PlainRow kTextOperators[] = {
 
 PlainTable text_operators() { return kTextOperators; }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

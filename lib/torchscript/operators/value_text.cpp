@@ -9,7 +9,7 @@
 
 #include "torchscript/operators/plain_call.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 void print_float(std::ostream& out, double number) {
@@ -129,4 +129,4 @@ std::string printed(const Value& value) {
   return out.str();
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -12,7 +12,7 @@
 #include "torchscript/values/keyed_hash.h"
 #include "torchscript/values/tensor_value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Objects to be freed wait in a list: freeing one adds those that it held to the list, without recursion.
 void RefCounted::free(RefCounted* last) noexcept {
@@ -422,4 +422,4 @@ std::optional<Value> find_deep_copy(const Value& value) { return DeepCopy{}.copy
 
 TypePtr dynamic_type(const Value& value) { return type_at(value, 0); }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

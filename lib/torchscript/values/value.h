@@ -40,7 +40,7 @@
 #include "torchscript/language/types.h"
 #include "torchscript/values/ref_counted.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 struct TensorValue;  // tensor_value.h
 struct ListValue;
@@ -278,4 +278,4 @@ std::optional<Value> find_deep_copy(const Value& value);
 // Returns the type of the value as it is now; for a handle the type it carries; Any when nested too deep.
 TypePtr dynamic_type(const Value& value);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

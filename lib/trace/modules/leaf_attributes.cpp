@@ -12,7 +12,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Shape = LeafShape;
@@ -760,4 +760,4 @@ std::vector<ModuleAttributes> attributes_of_modules(const std::vector<ModuleInfo
   return attributes;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -16,7 +16,7 @@
 #include "trace/options/rule_json.h"
 #include "trace/tracer/leaf_rules.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -383,4 +383,4 @@ void write_option(const OptionRow& row, const Config& config, JsonEmitter& json)
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -18,7 +18,7 @@
 #include "support/json_emitter.h"
 #include "trace/options/config.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Headings of --help, in order; OptionRow::group is an index.
 inline constexpr const char* kOptionGroups[] = {
@@ -105,4 +105,4 @@ void write_option(const OptionRow& row, const Config& config, JsonEmitter& json)
 // Returns the values as texts of the command line.
 std::vector<std::string> texts_of(const OptionRow& row, const Config& config);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "graph/graph_collection.h"
 #include "trace/options/predicate.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // "TYPE", "@PATH" or "TYPE@PATH": globs over the module's type (or its public alias) and its qualified name.
 struct LeafRule {
@@ -102,4 +102,4 @@ struct TraceOptions {
   Limits limits;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

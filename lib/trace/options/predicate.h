@@ -11,7 +11,7 @@
 #include "support/json_document.h"
 #include "support/json_emitter.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Predicate {
   std::string attribute;  // the name of the property; which ones there are depends on the rule
@@ -27,4 +27,4 @@ std::vector<Predicate> read_where(const JsonValue& value);
 // Writes the form that read_where() reads, with the comparisons of one property in one object.
 void write_where(const std::vector<Predicate>& where, JsonEmitter& json);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 #include "trace/options/config_values.h"
 #include "trace/options/predicate.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string read_glob(const JsonValue& value) {
@@ -82,4 +82,4 @@ void write_rules(const TraceOptions& options, const char* name, JsonEmitter& jso
   json.close(']');
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

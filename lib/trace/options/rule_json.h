@@ -9,7 +9,7 @@
 #include "support/json_emitter.h"
 #include "trace/options/options.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Adds a rule to `options`.  Throws the Error of JsonValue::fail().
 void read_rule(const JsonValue& value, TraceOptions& options);
@@ -20,4 +20,4 @@ void write_rules(const TraceOptions& options, const char* name, JsonEmitter& jso
 // Returns the keys of a rule, in the order of the schema.
 std::vector<std::string> rule_keys();
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

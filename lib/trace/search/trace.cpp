@@ -17,7 +17,7 @@
 #include "trace/tracer/leaf_rules.h"
 #include "trace/tracer/state_check.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 class RecursiveTrace {
@@ -435,4 +435,4 @@ TraceResult describe(const Program& program, const TraceOptions& options) {
   return RecursiveTrace(program, options, nullptr).without_graphs();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -45,7 +45,7 @@
 #include "trace/tracer/diagnostic.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Options that would have helped, found by trying them.
 struct Hint {
@@ -87,4 +87,4 @@ TraceResult trace(const Program& program, const TraceOptions& options, bool desc
 // Returns the modules and parameters as trace() does, without tracing: no graphs, and all modules unvisited.
 TraceResult describe(const Program& program, const TraceOptions& options);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "trace/search/trace.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The parts of the result that are wanted besides the graphs.
 struct TraceRequest {
@@ -42,4 +42,4 @@ void warn_of(const std::vector<Diagnostic>& warnings, const Listener& listener);
 TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOptions& options,
                           const TraceRequest& wanted, const Listener& listener);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

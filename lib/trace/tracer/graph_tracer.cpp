@@ -11,7 +11,7 @@
 #include "support/restore.h"
 #include "trace/tracer/same_value.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 GraphTracer::GraphTracer(const ModuleFacts& facts, const LeafRules& rules, std::int64_t max_nodes,
                          FailedModules& failed, ModuleId root, const std::vector<FixedInput>& fixed)
@@ -507,7 +507,7 @@ bool GraphTracer::inline_call(ModuleId module, const std::function<void()>& run)
 }
 
 bool GraphTracer::is_same_value(NodeId first, NodeId second, std::uint32_t pure_from) const {
-  return fxtrace::is_same_value(builder().result(), first, second, pure_from);
+  return internal::is_same_value(builder().result(), first, second, pure_from);
 }
 
 void GraphTracer::look_at(const std::function<void()>& run) {
@@ -542,4 +542,4 @@ ModuleGraph GraphTracer::take_result() {
   return result;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

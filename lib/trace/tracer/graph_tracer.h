@@ -58,7 +58,7 @@
 #include "trace/tracer/program.h"
 #include "trace/tracer/trace_failure.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // An assignment of a tensor to an attribute, which the graph records as a copy into the attribute's tensor.
 struct StateWrite {
@@ -182,7 +182,7 @@ class GraphTracer {
   std::int64_t nodes_made() const { return nodes_made_; }
   // Erases an unused node of the graph that is being recorded.
   void erase(NodeId node) { builder().graph().erase(node); }
-  // Returns fxtrace::is_same_value() for the graph that is being recorded.
+  // Returns internal::is_same_value() for the graph that is being recorded.
   bool is_same_value(NodeId first, NodeId second, std::uint32_t pure_from) const;
   // Runs `run`, which must not call a module, and rolls back everything that it recorded.
   void look_at(const std::function<void()>& run);
@@ -269,4 +269,4 @@ class GraphTracer {
   std::vector<std::pair<Shared<Scope>, CallNodes>> noted_calls_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

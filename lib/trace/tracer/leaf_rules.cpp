@@ -17,7 +17,7 @@
 #include "support/text/words.h"
 #include "trace/tracer/graph_tracer.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Bounds on the paths that are considered for one shared module; nested sharing multiplies them.
@@ -456,4 +456,4 @@ std::vector<Diagnostic> LeafRules::unmatched() const {
   return rules;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

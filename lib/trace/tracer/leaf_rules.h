@@ -13,7 +13,7 @@
 #include "trace/options/options.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Parses "TYPE", "@PATH" or "TYPE@PATH".  Throws Error(kUsage) that shows the position of the mistake.
 LeafRule parse_leaf_rule(const std::string& text, bool leaf);
@@ -89,4 +89,4 @@ class LeafRules {
   mutable std::optional<Diagnostic> untold_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

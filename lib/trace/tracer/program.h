@@ -19,7 +19,7 @@
 #include "trace/options/options.h"
 #include "trace/tracer/diagnostic.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct ModuleId {
   std::uint32_t index = UINT32_MAX;
@@ -192,4 +192,4 @@ class Program {
   virtual std::unique_ptr<BoundProgram> bind(const TraceOptions& options, const SpentUnits& spent) const = 0;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "writers/formats/document.h"
 #include "writers/formats/markdown_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 class CheckText : Document {
@@ -89,4 +89,4 @@ void write_check_markdown(const CheckReports& reports, std::ostream& out) {
         << "**\n";
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

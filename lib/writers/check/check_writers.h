@@ -7,7 +7,7 @@
 #include "rules/check.h"
 #include "writers/formats/text_layout.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Writes text.  Models that could not be read are left out, as the command reports them as errors.
 void write_check_text(const CheckReports& reports, std::ostream& out, const TextLayout& layout);
@@ -25,4 +25,4 @@ void write_check_markdown(const CheckReports& reports, std::ostream& out);
 // Writes the input of read_baseline(), an offence a line: schemas/check_baseline.schema.json.
 void write_check_baseline(const Baseline& baseline, std::ostream& out);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string known(const std::string& text) { return text.empty() ? "?" : text; }
@@ -191,4 +191,4 @@ void write_text(const GraphCollection& collection, std::ostream& out) {
   TextWriter(out).document(collection);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -20,7 +20,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/utf8.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr const char* kFailedColour = "#fbd9d5";
@@ -501,4 +501,4 @@ void write_model_explorer(const GraphCollection& collection, std::ostream& out) 
   ModelExplorerWriter(collection, out).document();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -21,7 +21,7 @@
 #include "writers/formats/markdown_text.h"
 #include "writers/reports/summary_writers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 enum class Style { kExact, kRounded };
@@ -498,4 +498,4 @@ void write_summary_csv(const ModelSummary& summary, std::ostream& out) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -22,7 +22,7 @@
 #include "writers/pictures/model_explorer_writer.h"
 #include "writers/reports/summary_writers.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 std::string json_of(const GraphCollection& collection) {
@@ -108,4 +108,4 @@ void collection(std::string_view input) {
   }
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

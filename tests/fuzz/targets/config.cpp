@@ -9,7 +9,7 @@
 #include "tests/fuzz/targets.h"
 #include "trace/options/input_spec.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 void config(std::string_view input) {
   accepts([&] { parse_concrete(input, "--concrete x"); });
@@ -28,4 +28,4 @@ void config(std::string_view input) {
   accepts([&] { make_dimensions(config.options); });
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

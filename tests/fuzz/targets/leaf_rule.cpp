@@ -7,7 +7,7 @@
 #include "tests/fuzz/sample_modules.h"
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 // A line is a rule: "!RULE" is --no-leaf, "=GLOB" --wrap, any other line --leaf.
 void leaf_rule(std::string_view input) {
@@ -30,4 +30,4 @@ void leaf_rule(std::string_view input) {
   });
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

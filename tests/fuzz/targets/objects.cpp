@@ -9,7 +9,7 @@
 #include "torchscript/operators/value_text.h"
 #include "torchscript/values/tensor_value.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 // Resolves every name to a class: some are modules, one has a __setstate__ of C++, one is an enum.
@@ -71,4 +71,4 @@ void objects(std::string_view input) {
   }
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -6,7 +6,7 @@
 #include "rules/rule_file.h"
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 void rules(std::string_view input) {
   const auto read_file = [](const std::string&) { return std::string("aten.add.*  # a comment\n*.relu\n"); };
@@ -19,4 +19,4 @@ void rules(std::string_view input) {
     require(baseline.rules.contains(offence.rule), "an offence has its rule");
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -5,12 +5,12 @@
 #include "torchscript/compiler/script_program.h"
 #include "torchscript/language/type_relations.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 // Compiles all functions and methods of the code file "__torch__" of an archive.
 void script(std::string_view input) {
-  using namespace fxtrace::torchscript;  // NOLINT: this function is its tests
-  using fxtrace::torchscript::Program;   // the tracer has a class of that name too
+  using namespace fxtrace::internal::torchscript;  // NOLINT: this function is its tests
+  using fxtrace::internal::torchscript::Program;   // the tracer has a class of that name too
   ProgramSource source;
   source.read_code = [&](const std::string& qualifier) -> std::optional<std::string> {
     if (qualifier != "__torch__") return std::nullopt;
@@ -43,4 +43,4 @@ void script(std::string_view input) {
   }
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

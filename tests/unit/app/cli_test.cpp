@@ -21,7 +21,7 @@
 #include "folder.h"
 #include "support/error.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

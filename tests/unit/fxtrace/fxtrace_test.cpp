@@ -12,7 +12,7 @@
 
 #include "catch.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

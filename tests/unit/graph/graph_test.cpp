@@ -15,7 +15,7 @@
 #include "support/error.h"
 #include "tests/forms/graph_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 NodeId add_node(Graph& graph, Opcode op, const std::string& target, std::vector<Argument> args = {},
@@ -81,9 +81,9 @@ TEST_CASE("a name hint comes before the target", "[graph]") {
   Graph::NodeSpec spec;
   spec.op = Opcode::kCallFunction;
   spec.target = "pkg.ops.nms";
-  spec.name_hint = "nms";
+  spec.name = "nms";
   CHECK(graph.node(graph.append(spec)).name == "nms");
-  spec.name_hint.clear();
+  spec.name.clear();
   spec.target = "builtins.getattr";
   CHECK(graph.node(graph.append(spec)).name == "getattr_1");
 }
@@ -448,4 +448,4 @@ TEST_CASE("a name that is an input's and a dimension's is the input's in a condi
   CHECK(over("m == 2 and x.size(1) > 2") == "inputs['m'] == 2 and m > 2");
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

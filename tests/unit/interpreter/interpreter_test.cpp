@@ -24,8 +24,8 @@
 #include "trace/options/option_table.h"
 #include "trace/search/trace.h"
 
-using namespace fxtrace;
-using namespace fxtrace::interpreter;
+using namespace fxtrace::internal;
+using namespace fxtrace::internal::interpreter;
 
 namespace {
 

@@ -13,8 +13,8 @@
 #include "trace/options/options.h"
 #include "trace/tracer/graph_tracer.h"
 
-using namespace fxtrace;
-using namespace fxtrace::interpreter;
+using namespace fxtrace::internal;
+using namespace fxtrace::internal::interpreter;
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include "writers/graphs/text_writer.h"
 #include "writers/pictures/dot_writer.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include "support/text/amount.h"
 #include "writers/check/check_writers.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 
@@ -503,8 +503,8 @@ Baseline read_back(const Baseline& baseline) {
 
 Baseline baseline_of(CheckReport report) {
   report.path = "m.pt";
-  return read_back(fxtrace::baseline_of({report}, {}, report.rules, "known.json",
-                                        [](const std::string&) { return false; }));
+  return read_back(fxtrace::internal::baseline_of({report}, {}, report.rules, "known.json",
+                                                  [](const std::string&) { return false; }));
 }
 
 // Returns the new offences.

@@ -15,7 +15,7 @@
 #include "tests/forms/ir_text.h"
 #include "torchscript/language/type_relations.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // A program of one file, "__torch__".
@@ -451,4 +451,4 @@ TEST_CASE("script compiler: calls tell the types of an undeclared operator") {
   CHECK(schemas_of(code) == schemas);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

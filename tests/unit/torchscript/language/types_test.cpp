@@ -8,7 +8,7 @@
 #include "torchscript/language/type_parser.h"
 #include "torchscript/language/type_relations.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 TypePtr named_tuple() {
@@ -154,4 +154,4 @@ TEST_CASE("script types: schemas") {
   CHECK_THROWS_AS(parse_function_schema("f(int x=a) -> ()", nullptr), Error);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -13,7 +13,7 @@
 #include "tests/fuzz/stored_zip.h"
 #include "torchscript/values/tensor_value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 using namespace std::string_literals;
@@ -329,4 +329,4 @@ TEST_CASE("objects: memory is limited by what is made, not by the bytes that say
 }
 
 }  // namespace
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

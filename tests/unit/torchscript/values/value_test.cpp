@@ -14,7 +14,7 @@
 #include "torchscript/values/tensor_value.h"
 #include "torchscript/values/value_extent.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 Value nested_list(int depth) {
@@ -242,4 +242,4 @@ TEST_CASE("values: constants of code") {
 }
 
 }  // namespace
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -13,7 +13,7 @@
 #include "support/error.h"
 #include "trace/options/rule_json.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include "trace/search/trace_program.h"
 #include "trace/tracer/graph_tracer.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

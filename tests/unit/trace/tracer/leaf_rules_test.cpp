@@ -11,7 +11,7 @@
 #include "operators/names/modules.h"
 #include "support/error.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include "catch.h"
 #include "sample_collection.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 
