@@ -11,12 +11,6 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/fxtraceConfigVersion.cmak
 install(FILES ${PROJECT_BINARY_DIR}/fxtraceConfig.cmake ${PROJECT_BINARY_DIR}/fxtraceConfigVersion.cmake
         DESTINATION ${_package} COMPONENT Development)
 
-# Headers include each other from the root of lib/; that of the library itself is <fxtrace/fxtrace.h>.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fxtrace COMPONENT Development
-        FILES_MATCHING PATTERN "*.h" PATTERN fxtrace EXCLUDE PATTERN torchscript EXCLUDE PATTERN execute EXCLUDE)
-install(FILES ${PROJECT_SOURCE_DIR}/lib/fxtrace/fxtrace.h ${PROJECT_SOURCE_DIR}/lib/fxtrace/plugin_folder.h
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fxtrace COMPONENT Development)
-
 # Licences of what is in the program, those of libraries as Debian's packages tell them; a release has those that it was built of.
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fxtrace COMPONENT Runtime)
 if(FXTRACE_LICENCES)

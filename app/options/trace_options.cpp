@@ -6,9 +6,9 @@
 #include <CLI/CLI.hpp>
 
 #include "app/options/option_checks.h"
-#include "app/options/passes.h"
+#include "app/options/pass_list.h"
 #include "app/output/files.h"
-#include "fxtrace/saved_collection.h"
+#include "pipelines/passes.h"
 
 namespace fxtrace::internal::cli {
 
