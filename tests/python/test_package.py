@@ -194,7 +194,7 @@ def test_names_that_look_like_options(tmp_path, monkeypatch):
         ),
         (SCRIPTED, {"hooks": "jump"}, fxtrace.UsageError, "--hooks", ""),
         (SCRIPTED, {"method": ""}, fxtrace.UsageError, "the root module has no method ''", ""),
-        (SCRIPTED, {"method": "a\0b"}, fxtrace.UsageError, "method expects a text, got 'a\\x00b'", ""),
+        (SCRIPTED, {"method": "a\0b"}, fxtrace.UsageError, "method has a null byte: 'a\\x00b'", ""),
         (SCRIPTED, {"leaf": [4]}, fxtrace.UsageError, "leaf expects a text or several, got [4]", ""),
         (SCRIPTED, {"max_depth": True}, fxtrace.UsageError, "max_depth expects an integer, got True", ""),
         (
