@@ -300,6 +300,11 @@ std::vector<std::string> texts_of(const OptionRow& row, const Config& config) {
   return all;
 }
 
+std::string naming_option(std::string message, Limit limit) {
+  const auto row = std::ranges::find(option_table(), limit, &OptionRow::limit);
+  return limit == Limit::kOther ? message : message + " (" + row->name + ")";
+}
+
 void set_option(const OptionRow& row, const std::string& text, OptionSource& source, Config& config) {
   with_value(row, config, [&](auto& value) { read(text, {row, source}, value); });
 }

@@ -102,6 +102,8 @@ void set_option(std::string_view name, const std::string& text, Config& config);
 void read_option(const OptionRow& row, const JsonValue& value, OptionSource& source, Config& config);
 // Writes a field of the row's key unless the option has its default.
 void write_option(const OptionRow& row, const Config& config, JsonEmitter& json);
+// Returns the message of a failure with the option that sets its limit: "more than 9 nodes (--max-nodes)".
+std::string naming_option(std::string message, Limit limit);
 // Returns the values as texts of the command line.
 std::vector<std::string> texts_of(const OptionRow& row, const Config& config);
 
