@@ -93,7 +93,7 @@ void write(const verify::Verification& verification, verify::Subject subject,
   subject.measured = measured ? &*measured : nullptr;
   output.write([&](std::ostream& out) {
     if (arguments.answer.format().is_json()) return write_json(verification, subject, out);
-    write_text(verification, subject, out);
+    write_text(verification, subject, out, layout);
     if (!measured) return;
     limit_rows(*measured, kMostProfileRows);
     fold_repeats(*measured);

@@ -478,7 +478,7 @@ TEST_CASE("check: places of equal blocks are told as one", "[check]") {
   const CheckReport report = report_of(collection, {no_failed_rule(), rule});
   REQUIRE(report.offences.size() == 1);
   std::ostringstream out;
-  write_check_text({{report}, {}}, out, {});
+  write_check({{report}, {}}, out, {});
   CHECK(out.str() ==
         "net.pt2: 1 of 2 rules does not hold\n"
         "\n"
@@ -587,9 +587,10 @@ TEST_CASE("check: every format quotes what a file says", "[check]") {
   CHECK(result["message"]["text"].get<std::string>().find("{{0}}\\[a\\](b)\\\\") != std::string::npos);
   const std::string junit = text_of(write_check_junit, {{report}, {}});
   CHECK(junit.find("&lt;b&gt;&amp;&quot;&#39;`|]]&gt;\\x1b[31m") != std::string::npos);
-  const std::string markdown = text_of(write_check_markdown, {{report}, {}});
-  std::ostringstream text;
-  write_check_text({{report}, {}}, text, {});
+  std::ostringstream text, markdown_text;
+  write_check({{report}, {}}, text, {});
+  write_check({{report}, {}}, markdown_text, {.is_markdown = true});
+  const std::string markdown = markdown_text.str();
   for (const std::string& written : {junit, markdown, text.str()}) {
     CAPTURE(written);
     CHECK(written.find('\x1b') == std::string::npos);
