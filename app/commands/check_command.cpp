@@ -92,6 +92,9 @@ struct Rules {
 // Throws Error(kUsage).
 Rules resolve_rules(const CheckArguments& arguments, Console& console) {
   const auto read_file = [&](const std::string& file) { return read_small_file(file, console); };
+  const auto check_set = [](const Rule& rule) {  // a wrong set is told before any work
+    if (rule.kind == RuleKind::kBackend) static_cast<void>(set_of(rule));
+  };
   Rules result;
   // CLI11 handles some options at once and others at the end, so rules are sorted by kind, in the order of
   // the help.
@@ -104,10 +107,8 @@ Rules resolve_rules(const CheckArguments& arguments, Console& console) {
     add_rule(result.rules, ops_rule(read_file(file), std::filesystem::path(file).filename().string()));
   for (const std::string& set : arguments.backends) add_rule(result.rules, read_backend(set, console));
   for (const std::string& file : arguments.rule_files)
-    read_rules(read_file(file), file, read_file, result.rules);
-  for (const Rule& rule : result.rules) {  // a wrong set is told before any work
-    if (rule.kind == RuleKind::kBackend) static_cast<void>(set_of(rule));
-  }
+    read_rules(read_file(file), file, read_file, check_set, result.rules);
+  std::ranges::for_each(result.rules, check_set);
   result.are_default =
       result.rules.empty() && !arguments.security && !arguments.program && !arguments.verify_content;
   if (result.are_default) result.rules.push_back(no_failed_rule());

@@ -16,6 +16,7 @@
 #include "support/text/utf8.h"
 #include "support/timer.h"
 #include "trace/options/config_values.h"
+#include "trace/options/option_table.h"
 
 namespace fxtrace::internal {
 namespace {
@@ -71,12 +72,8 @@ Config saved_options(const GraphCollection& collection) {
 }
 
 void check_passes(const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (find_pass(name) == nullptr) {
-      throw usage_error("--pass: there is no pass '" + name + "'",
-                        {"fxtrace trace --list-passes lists them"});
-    }
-  }
+  Config unused;
+  for (const std::string& name : names) set_option("--pass", name, unused);
 }
 
 std::vector<PassReport> run_passes(const std::vector<std::string>& names, GraphCollection& collection) {

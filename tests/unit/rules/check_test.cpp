@@ -408,7 +408,11 @@ TEST_CASE("check: rules from a file", "[check]") {
   const auto read = [](const std::string& text) {
     std::vector<Rule> rules;
     read_rules(
-        text, "folder/check.json", [](const std::string& path) { return "aten.add  # " + path; }, rules);
+        text, "folder/check.json", [](const std::string& path) { return "aten.add  # " + path; },
+        [](const Rule& rule) {
+          if (rule.set == "none") throw usage_error("there is no set 'none'");
+        },
+        rules);
     return rules;
   };
   const auto rules = read(R"({"rules": [
@@ -443,6 +447,13 @@ TEST_CASE("check: rules from a file", "[check]") {
   CHECK(wrong(R"({"rules": [{"max_macs": "many"}]})").starts_with("folder/check.json:1:25"));
   CHECK(wrong(R"({"rules": [{"max_macs": 1}, {"max_macs": 2}]})").find("two rules are called 'max-macs'") !=
         std::string::npos);
+  CHECK(wrong(R"({"rules": [{"no_failed": true}, {"deny": "a", "name": "no-failed"}]})") ==
+        "folder/check.json:1:33: /rules/1: two rules are called 'no-failed'; the other one is at "
+        "folder/check.json: /rules/0");
+  CHECK(wrong(R"({"rules": [{"no_failed": true}, {"no_failed": true}]})").find("two rules are called") !=
+        std::string::npos);
+  CHECK(wrong(R"({"rules": [{"backend": "none"}]})") ==
+        "folder/check.json:1:24: /rules/0/backend: there is no set 'none'");
   CHECK(wrong(R"({"rules": [{"require": "a.B"}]})").find("expected followed-by") != std::string::npos);
 }
 
