@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/log.h"
 #include "support/text/number_in.h"
 #include "support/text/printable.h"
 
@@ -62,6 +63,17 @@ void Console::error(const Error& error) {
   err_ << one_line(error.what()) << "\n";
   for (const auto& hint : error.hints()) err_ << "hint: " << one_line(hint) << "\n";
   err_.flush();
+}
+
+Listener listener_of(Console& console) {
+  const auto remark = [&console](const char* kind) {
+    return [&console, kind](const std::string& text) { console.remark(kind, text); };
+  };
+  return {.progress = log::info,
+          .warning = [&console](const std::string& text) { console.warning(text); },
+          .note = remark("note"),
+          .hint = remark("hint"),
+          .status = [&console](const std::string& text) { console.note(text); }};
 }
 
 }  // namespace fxtrace::internal::cli

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include "fxtrace/listener.h"
 #include "support/error.h"
 #include "writers/formats/text_layout.h"
 
@@ -62,5 +63,8 @@ class Console {
   std::size_t out_width_ = TextLayout::kAny;
   std::vector<ReadFile> files_read_;
 };
+
+// Returns a listener that writes to the console, which must outlive it; progress goes to the log.
+Listener listener_of(Console& console);
 
 }  // namespace fxtrace::internal::cli

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "app/process/lockdown.h"
-#include "fxtrace/operator_libraries.h"
+#include "pipelines/libtorch/operator_libraries.h"
 #include "support/json_emitter.h"
 
 namespace fxtrace::internal::cli {

@@ -4,7 +4,6 @@
 #include <map>
 #include <string>
 
-#include "exported/verifier/program_verifier.h"
 #include "support/error.h"
 
 namespace fxtrace::internal::cli {
@@ -23,8 +22,9 @@ std::string line_of(const Refusal& refusal) {
 }  // namespace
 
 void report_refusals(const std::vector<Refusal>& refusals, const InputFile& input, Console& console) {
-  console.error(input.with_display(input_error(
-      "the model does something that a torch.export program cannot express; no file was written")));
+  console.error(
+      input_error("the model does something that a torch.export program cannot express; no file was written")
+          .at(input.display()));
   std::map<std::string, std::size_t> counts;
   for (const Refusal& refusal : refusals) ++counts[refusal.what + "\n" + refusal.why];
   for (const Refusal& refusal : refusals) {
@@ -33,15 +33,6 @@ void report_refusals(const std::vector<Refusal>& refusals, const InputFile& inpu
     const std::string more = count == 1 ? "" : ", and " + std::to_string(count - 1) + " more such";
     console.remark("refused", line_of(refusal) + more);
     count = 0;
-  }
-}
-
-void add_faults(const FileInfo& info, std::vector<Refusal>& refusals) {
-  for (const ProgramFault& fault : verify_programs(info, {.contents = false})) {
-    refusals.push_back({.module = fault.module,
-                        .what = fault.node.value_or(fault.record.value_or("the program")),
-                        .why = fault.message,
-                        .source = fault.source});
   }
 }
 

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/options/option_checks.h"
-#include "app/options/passes.h"
+#include "app/options/pass_list.h"
 #include "app/output/files.h"
 
 namespace fxtrace::internal::cli {

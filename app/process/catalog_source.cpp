@@ -93,7 +93,7 @@ catalog::FileRows rows_of(std::string_view message) {
 
 CatalogSource::CatalogSource(const std::string& name, const IsolationArguments& arguments, Console& console)
     : arguments_(arguments), input_(name, console, arguments.seconds()) {
-  with_input(input_, [&] {
+  at_file(input_.file(), [&] {
     catalog::hold_for_reading(input_.file());
     if (!arguments.isolates() || !console.owns_process()) {
       here_.emplace(input_.file());
@@ -112,7 +112,7 @@ CatalogSource::~CatalogSource() {
 }
 
 std::optional<catalog::FileRows> CatalogSource::next() {
-  return with_input(input_, [&] {
+  return at_file(input_.file(), [&] {
     std::optional<catalog::FileRows> rows;
     if (here_) {
       rows = here_->next();

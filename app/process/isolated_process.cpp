@@ -138,7 +138,7 @@ void set_limits(const IsolationArguments& arguments, std::uint64_t copied) {
 class Inside : public Isolated {
  public:
   Inside(Stage& stage, std::size_t& file, Console& console)
-      : Isolated(true), stage_(stage), file_(file), console_(console) {}
+      : Isolated(console, true), stage_(stage), file_(file), console_(console) {}
   ~Inside() override { let_messages_out(); }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;

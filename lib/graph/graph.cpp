@@ -5,6 +5,34 @@
 
 #include "support/error.h"
 
+namespace fxtrace {
+
+const char* to_string(GuardReason reason) {
+  // In the order of the enumerators.
+  static constexpr std::array kNames{"input", "dim", "concrete", "default", "exported", "assert"};
+  return kNames.at(static_cast<std::size_t>(reason));
+}
+
+const char* to_string(SignatureRole role) {
+  // In the order of the enumerators.
+  static constexpr const char* kNames[internal::kSignatureRoles] = {"user_input",
+                                                                    "parameter",
+                                                                    "buffer",
+                                                                    "constant_tensor",
+                                                                    "custom_obj",
+                                                                    "token",
+                                                                    "user_output",
+                                                                    "loss_output",
+                                                                    "buffer_mutation",
+                                                                    "parameter_mutation",
+                                                                    "gradient_to_parameter",
+                                                                    "gradient_to_user_input",
+                                                                    "user_input_mutation"};
+  return kNames[static_cast<std::size_t>(role)];
+}
+
+}  // namespace fxtrace
+
 namespace fxtrace::internal {
 namespace {
 
@@ -289,30 +317,6 @@ void Graph::roll_back(const Mark& mark) {
     if (contains(inserted_.back())) take_back(inserted_.back());
   }
   names_.roll_back(mark.names);
-}
-
-const char* to_string(GuardReason reason) {
-  // In the order of the enumerators.
-  static constexpr std::array kNames{"input", "dim", "concrete", "default", "exported", "assert"};
-  return kNames.at(static_cast<std::size_t>(reason));
-}
-
-const char* to_string(SignatureRole role) {
-  // In the order of the enumerators.
-  static constexpr const char* kNames[kSignatureRoles] = {"user_input",
-                                                          "parameter",
-                                                          "buffer",
-                                                          "constant_tensor",
-                                                          "custom_obj",
-                                                          "token",
-                                                          "user_output",
-                                                          "loss_output",
-                                                          "buffer_mutation",
-                                                          "parameter_mutation",
-                                                          "gradient_to_parameter",
-                                                          "gradient_to_user_input",
-                                                          "user_input_mutation"};
-  return kNames[static_cast<std::size_t>(role)];
 }
 
 const ModuleGraph* SubgraphList::find_graph(std::string_view name) const {

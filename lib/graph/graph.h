@@ -18,6 +18,9 @@
 
 namespace fxtrace::internal {
 
+using fxtrace::GuardReason;
+using fxtrace::SignatureRole;
+
 struct Constant;
 struct Guard;
 struct Execution;
@@ -158,17 +161,6 @@ struct Constant {
 inline constexpr std::int64_t kMaxConstantElements = 1024;
 inline constexpr const char* kTensorConstant = "Tensor";
 
-// The source of the assumption that a guard states.
-enum class GuardReason {
-  kInput,     // --input: a size, a dtype, a device; also the usual value of a part that it omits
-  kDim,       // --dim: the range of a dimension
-  kConcrete,  // --concrete
-  kDefault,   // a default of a parameter, or the state of the process
-  kExported,  // torch.export, which fixed a value
-  kAssert     // the code itself, which raises otherwise
-};
-const char* to_string(GuardReason reason);  // "input"
-
 struct Guard {
   Expression expr;  // x.dim() == 2; see guard_expression() in trace/tracer/guard_expression.h
   std::optional<SourceLocation> source;
@@ -214,25 +206,7 @@ struct Execution {
   std::vector<CallValues> call_values = {};
 };
 
-// The role of an input or output of an exported program, as in torch.export.graph_signature's InputKind and
-// OutputKind.
-enum class SignatureRole {
-  kUserInput,
-  kParameter,
-  kBuffer,
-  kConstantTensor,
-  kCustomObject,
-  kToken,
-  kUserOutput,
-  kLossOutput,
-  kBufferMutation,
-  kParameterMutation,
-  kGradientToParameter,
-  kGradientToUserInput,
-  kUserInputMutation
-};
 inline constexpr std::size_t kSignatureRoles = 13;
-const char* to_string(SignatureRole role);  // "user_input"
 
 // The signature of an exported program, as in torch.export.graph_signature: its inputs and outputs in the
 // program's own order, lifted ones included.  Role names are those of InputKind and OutputKind in lower case.

@@ -1,6 +1,6 @@
 #include "graph/graph_collection.h"
 
-namespace fxtrace::internal {
+namespace fxtrace {
 
 const char* to_string(FailureKind kind) {
   switch (kind) {
@@ -44,4 +44,6 @@ const char* to_string(ParameterKind kind) {
   return "buffer";
 }
 
-}  // namespace fxtrace::internal
+}  // namespace fxtrace
+
+namespace fxtrace::internal {}  // namespace fxtrace::internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace fxtrace::internal {
+namespace fxtrace {
 
 const char* to_string(Opcode op) {
   switch (op) {
@@ -22,6 +22,10 @@ const char* to_string(Opcode op) {
   }
   return "";
 }
+
+}  // namespace fxtrace
+
+namespace fxtrace::internal {
 
 ValueKind Meta::kind() const {
   if (type == "Tensor") return ValueKind::kTensor;

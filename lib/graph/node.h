@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "fxtrace/values.h"
 #include "graph/argument.h"
 #include "graph/cost.h"
 #include "operators/target.h"
@@ -19,31 +20,9 @@
 
 namespace fxtrace::internal {
 
-enum class Opcode { kPlaceholder, kGetAttr, kCallFunction, kCallMethod, kCallModule, kOutput };
-
-// Returns the torch.fx spelling: "call_function".
-const char* to_string(Opcode op);
-
-// The module whose code makes the node: its qualified name from the model's root, and its type.  For the
-// model's root, the path is "" and the type is absent.
-struct Scope {
-  std::string module_path;
-  std::optional<std::string> module_type = {};
-  // The number of the call of that module in this graph, from 1, in the order of module_forward_order; for
-  // another method, the number of its call, in the order of Execution::method_calls.
-  std::int64_t call = 1;
-  std::string method = {};  // empty: forward
-  bool operator==(const Scope&) const = default;
-};
-
-// A place in the model's Python source.
-struct SourceLocation {
-  std::string file;
-  std::int64_t line = 0;  // counted from 1; 0 when unknown
-  std::string function;
-  std::string text;  // the source line, without indentation
-  bool operator==(const SourceLocation&) const = default;
-};
+using fxtrace::Opcode;
+using fxtrace::Scope;
+using fxtrace::SourceLocation;
 
 // A coarse kind of value; containers, classes and unknown types are all kOther.
 enum class ValueKind { kTensor, kInt, kFloat, kBool, kString, kOther };

@@ -11,13 +11,14 @@
 namespace fxtrace::internal::log {
 namespace {
 
+// Of this thread: several may run at the same time, each with its own stream.
 std::unique_ptr<spdlog::logger>& logger() {
-  static std::unique_ptr<spdlog::logger> instance;
+  thread_local std::unique_ptr<spdlog::logger> instance;
   return instance;
 }
 
-bool is_verbose = false;
-bool is_timing = false;
+thread_local bool is_verbose = false;
+thread_local bool is_timing = false;
 
 }  // namespace
 

@@ -12,8 +12,8 @@ struct Settings {
   bool timings = false;  // --timings
 };
 
-// Sets where progress is written until the next set_up(); `err` must live as long.  Nothing is written before
-// the first call.
+// Sets where progress of this thread is written until the next set_up(); `err` must live as long.  Nothing is
+// written before the first call.
 void set_up(std::ostream& err, const Settings& settings);
 
 bool is_enabled();

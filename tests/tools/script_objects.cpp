@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
     nlohmann::json json{{"constants", objects.read("constants")}};
     json["data"] = objects.read("data");
     std::cout << json.dump() << '\n';
-  } catch (const fxtrace::internal::Error& error) {
+  } catch (const fxtrace::Error& error) {
     std::cerr << error.what() << '\n';
     return 1;
   }

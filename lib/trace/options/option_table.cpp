@@ -57,7 +57,7 @@ std::string shown(const std::string& value, const OptionRow& row) {
 }
 
 void read(const std::string& text, const Reading& how, LeafRule& value) {
-  value = parse_leaf_rule(text, how.row.given);
+  value = LeafRule(text, how.row.given);
 }
 std::string shown(const LeafRule& value, const OptionRow&) { return value.text; }
 

@@ -4,20 +4,13 @@
 // have no order.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "graph/argument.h"
+#include "fxtrace/trace_options.h"
 #include "support/json_document.h"
 #include "support/json_emitter.h"
 
 namespace fxtrace::internal {
-
-struct Predicate {
-  std::string attribute;  // the name of the property; which ones there are depends on the rule
-  std::string op;         // "==", "!=", "<", "<=", ">", ">=" or "in"
-  Argument value;         // null, bool, number, string or a list of those; for "in", a list
-};
 
 // Returns whether the actual value fulfils the predicate.
 bool holds(const Predicate& predicate, const Argument& actual);

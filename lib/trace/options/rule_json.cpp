@@ -27,7 +27,8 @@ void check_numbers(const JsonValue& condition) {
   }
 }
 
-// Returns the rule as on the command line, followed by its conditions: "torch.nn.Conv2d where groups > 1".
+}  // namespace
+
 std::string rule_text(const LeafRule& rule) {
   std::string text = rule.type_glob.value_or("");
   if (rule.path_glob) text += "@" + *rule.path_glob;
@@ -39,8 +40,6 @@ std::string rule_text(const LeafRule& rule) {
   }
   return text;
 }
-
-}  // namespace
 
 std::vector<std::string> rule_keys() { return {"type", "path", "where", "leaf", "function", "wrap"}; }
 

@@ -1,16 +1,18 @@
 // Traces a program of any front end and works out the rest of the result: costs, hints, description.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "fxtrace/listener.h"
 #include "trace/options/options.h"
 #include "trace/search/trace.h"
 #include "trace/tracer/program.h"
 
 namespace fxtrace::internal {
+
+using fxtrace::Listener;
 
 // The parts of the result that are wanted besides the graphs.
 struct TraceRequest {
@@ -24,13 +26,6 @@ struct TraceRequest {
   // The program, if another trace of the file has read it already.
   std::shared_ptr<const Program> loaded = nullptr;
   SpentUnits spent = nullptr;
-};
-
-// Receives messages while a trace runs.
-struct Listener {
-  std::function<void(const std::string&)> progress = [](const std::string&) {};
-  std::function<void(const std::string&)> warning = [](const std::string&) {};
-  std::function<void(const std::string&)> note = [](const std::string&) {};  // assumptions about inputs
 };
 
 // Calls listener.warning() for each warning.  When more than three have the same id, only the first is

@@ -15,7 +15,30 @@
 #include "support/text/qualified_name.h"
 #include "support/text/shell_word.h"
 #include "support/text/words.h"
+#include "trace/options/predicate.h"
 #include "trace/tracer/graph_tracer.h"
+
+namespace fxtrace {
+
+LeafRule::LeafRule(const std::string& rule, bool is_leaf) : text(rule), leaf(is_leaf) {
+  using internal::Glob;
+  if (text.empty()) throw internal::usage_error("empty rule: expected TYPE, @PATH or TYPE@PATH");
+  const std::size_t at = text.find('@');
+  const std::string_view whole = text;
+  if (at != 0) {
+    const std::string_view type = whole.substr(0, at);
+    const Glob check(type, whole, 0);
+    type_glob = type;
+  }
+  if (at != std::string::npos) {
+    if (at + 1 == text.size()) throw internal::usage_error("invalid rule '" + text + "': no path after '@'");
+    const std::string_view path = whole.substr(at + 1);
+    const Glob check(path, whole, at + 1);
+    path_glob = path;
+  }
+}
+
+}  // namespace fxtrace
 
 namespace fxtrace::internal {
 namespace {
@@ -265,7 +288,7 @@ std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& in
   if (!rule.where.empty() || rule.type_glob.has_value() == rule.path_glob.has_value()) return "";
   const std::string name = rule.type_glob ? *rule.type_glob : *rule.path_glob;
   const auto matches = [&](const std::string& text) {
-    const LeafRule candidate = parse_leaf_rule(text, rule.leaf);
+    const LeafRule candidate = LeafRule(text, rule.leaf);
     Matcher matcher(candidate);
     matcher.settle(infos, modules);
     for (std::size_t i = 0; i < infos.size(); ++i) {
@@ -323,27 +346,6 @@ void add_untold(Diagnostic& unmatched, const LeafRule& rule, const std::vector<M
 }
 
 }  // namespace
-
-LeafRule parse_leaf_rule(const std::string& text, bool leaf) {
-  LeafRule rule;
-  rule.text = text;
-  rule.leaf = leaf;
-  if (text.empty()) throw usage_error("empty rule: expected TYPE, @PATH or TYPE@PATH");
-  const std::size_t at = text.find('@');
-  const std::string_view whole = text;
-  if (at != 0) {
-    const std::string_view type = whole.substr(0, at);
-    Glob check(type, whole, 0);
-    rule.type_glob = type;
-  }
-  if (at != std::string::npos) {
-    if (at + 1 == text.size()) throw usage_error("invalid rule '" + text + "': no path after '@'");
-    const std::string_view path = whole.substr(at + 1);
-    Glob check(path, whole, at + 1);
-    rule.path_glob = path;
-  }
-  return rule;
-}
 
 LeafRules::LeafRules(const TraceOptions& options, const Program& program, const ToldAttributes& told)
     : decisions_(program.modules().size()), default_wrap_(options.default_wrap) {

@@ -15,9 +15,6 @@
 
 namespace fxtrace::internal {
 
-// Parses "TYPE", "@PATH" or "TYPE@PATH".  Throws Error(kUsage) that shows the position of the mistake.
-LeafRule parse_leaf_rule(const std::string& text, bool leaf);
-
 // The decisions of a trace about modules and functions.  A module is decided by the first of these that
 // applies:
 //   1. --max-depth N: a module N levels below the root, or deeper, is a leaf, whatever the rules say.

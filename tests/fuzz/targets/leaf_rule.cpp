@@ -24,7 +24,7 @@ void leaf_rule(std::string_view input) {
       }
       const bool leaf = !line.starts_with('!');
       if (!leaf) line.remove_prefix(1);
-      options.leaf_rules.push_back(parse_leaf_rule(std::string(line), leaf));
+      options.leaf_rules.push_back(fxtrace::LeafRule(std::string(line), leaf));
     }
     decide_leaves(options);
   });

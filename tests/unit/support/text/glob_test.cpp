@@ -120,8 +120,8 @@ TEST_CASE("glob: errors name the position", "[glob]") {
     try {
       Glob glob(c.pattern);
       FAIL("no error");
-    } catch (const fxtrace::internal::Error& error) {
-      CHECK(error.kind() == fxtrace::internal::ErrorKind::kUsage);
+    } catch (const fxtrace::Error& error) {
+      CHECK(error.kind() == fxtrace::ErrorKind::kUsage);
       CHECK(std::string(error.what()) == c.message);
     }
   }
