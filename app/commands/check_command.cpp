@@ -50,11 +50,11 @@ namespace fxtrace::internal::cli {
 namespace {
 
 constexpr AnswerRow<CheckReports> kCheckFormats[] = {
-    {{".txt"}, write_check_text},
+    {{".txt"}, write_check},
     {{".json", "--json", "write JSON (schemas/check.schema.json)"}, write_plain<write_check_json>},
     {{".xml", "--junit", "write JUnit's XML, a test case for each rule"}, write_plain<write_check_junit>},
     {{".sarif", "--sarif", "write SARIF 2.1.0, a result for each offence"}, write_plain<write_check_sarif>},
-    {{".md", "--markdown", "write GitHub's Markdown"}, write_plain<write_check_markdown>}};
+    {{".md", "--markdown", "write GitHub's Markdown"}, write_markdown<write_check>}};
 
 struct CheckArguments : ModelArguments {
   CostArguments costs;
@@ -86,10 +86,8 @@ Rules resolve_rules(const CheckArguments& arguments, Console& console) {
     add_rule(result.rules, ops_rule(read_file(file), std::filesystem::path(file).filename().string()));
   for (const std::string& set : arguments.backends) add_rule(result.rules, read_backend(set, console));
   for (const std::string& file : arguments.rule_files)
-    read_rules(read_file(file), file, read_file, result.rules);
-  for (const Rule& rule : result.rules) {  // a wrong set is told before any work
-    if (rule.kind == RuleKind::kBackend) static_cast<void>(set_of(rule));
-  }
+    read_rules(read_file(file), file, read_file, check_set, result.rules);
+  std::ranges::for_each(result.rules, check_set);  // before any work
   result.are_default =
       result.rules.empty() && !arguments.security && !arguments.program && !arguments.verify_content;
   if (result.are_default) result.rules.push_back(no_failed_rule());

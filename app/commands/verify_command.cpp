@@ -40,7 +40,7 @@ void write(VerifiedModel& verified, verify::Subject subject, const AnswerFormat&
   auto& [verification, measured] = verified;
   subject.measured = measured ? &*measured : nullptr;
   if (format.is_json()) return write_json(verification, subject, out);
-  write_text(verification, subject, out);
+  write_text(verification, subject, out, layout);
   if (!measured) return;
   limit_rows(*measured, kMostProfileRows);
   fold_repeats(*measured);

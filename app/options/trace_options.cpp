@@ -8,7 +8,6 @@
 #include "app/options/option_checks.h"
 #include "app/options/pass_list.h"
 #include "app/output/files.h"
-#include "pipelines/passes.h"
 
 namespace fxtrace::internal::cli {
 
@@ -78,7 +77,6 @@ Config TraceArguments::resolve(Console& console) const {
       throw usage_error(row->name + ": " + error.what(), error.hints());
     }
   }
-  check_passes(config.passes);
   for (const std::string& library : config.options.op_libraries) console.has_read(library);
   return config;
 }

@@ -63,7 +63,7 @@ Rules& Rules::json(const std::string& text, const std::string& name) {
   const auto no_files = [](const std::string& file) -> std::string {
     throw internal::usage_error("rules that are not in a file cannot name files").at(file);
   };
-  read_rules(text, name, no_files, list_->rules);
+  read_rules(text, name, no_files, internal::check_set, list_->rules);
   return *this;
 }
 
@@ -91,9 +91,9 @@ std::vector<CheckReport::Offence> CheckReport::offences() const {
 void CheckReport::write(std::ostream& out, Format format) const {
   switch (format) {
     case Format::kText:
-      return write_check_text(*data_, out, {});
+      return write_check(*data_, out, {});
     case Format::kMarkdown:
-      return write_check_markdown(*data_, out);
+      return write_check(*data_, out, {.is_markdown = true});
     case Format::kJson:
       return write_check_json(*data_, out);
     case Format::kJunit:

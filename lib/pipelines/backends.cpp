@@ -27,6 +27,10 @@ OperatorSet set_of(const Rule& rule) {
   throw no_such_set(rule.set);
 }
 
+void check_set(const Rule& rule) {
+  if (rule.kind == RuleKind::kBackend) static_cast<void>(set_of(rule));
+}
+
 GraphCollection operators_of(const Config& config, const NamedFile& file, const FileInfo& info, Run& run) {
   GraphCollection collection;
   if (may_be_collection(file.file, info)) {

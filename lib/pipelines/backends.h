@@ -14,6 +14,8 @@ Error no_such_set(const std::string& name);
 
 // Returns the set of a rule of kBackend.  Throws Error(kUsage).
 OperatorSet set_of(const Rule& rule);
+// Checks the set of a rule of kBackend; other rules are right.  Throws Error(kUsage).
+void check_set(const Rule& rule);
 
 // Returns the functional graph of operators of a model or of a saved collection.
 GraphCollection operators_of(const Config& config, const NamedFile& file, const FileInfo& info, Run& run);

@@ -8,11 +8,11 @@
 #include "costs/graph_costs.h"
 #include "graph/analysis/collection_summary.h"
 #include "graph/analysis/text_form.h"
-#include "support/error.h"
 #include "support/json_document.h"
 #include "support/json_emitter.h"
 #include "support/text/words.h"
 #include "trace/options/config_values.h"
+#include "trace/options/option_table.h"
 
 namespace fxtrace::internal {
 namespace {
@@ -52,12 +52,8 @@ void tell(const PassReport& report, const Listener& listener) {
 }  // namespace
 
 void check_passes(const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (find_pass(name) == nullptr) {
-      throw usage_error("--pass: there is no pass '" + name + "'",
-                        {"fxtrace trace --list-passes lists them"});
-    }
-  }
+  Config unused;
+  for (const std::string& name : names) set_option("--pass", name, unused);
 }
 
 std::vector<PassReport> run_passes(const std::vector<std::string>& names, GraphCollection& collection,

@@ -6,6 +6,7 @@
 
 #include "summaries/model_summary.h"
 #include "verify/verification.h"
+#include "writers/formats/text_layout.h"
 
 namespace fxtrace::internal::verify {
 
@@ -18,7 +19,8 @@ struct Subject {
 };
 
 // Writes the text, without the profile.
-void write_text(const Verification& verification, const Subject& subject, std::ostream& out);
+void write_text(const Verification& verification, const Subject& subject, std::ostream& out,
+                const TextLayout& layout);
 void write_json(const Verification& verification, const Subject& subject, std::ostream& out);
 
 }  // namespace fxtrace::internal::verify

@@ -107,9 +107,8 @@ Value Evaluator::follow(Function& function, const Values& arguments, const IrNod
   }
   if (static_cast<std::int64_t>(frames_.size()) >= run_.options.limits.call_depth) {
     frames_.fail(FailureKind::kLimit,
-                 "calls nested more than " + std::to_string(run_.options.limits.call_depth) +
-                     " deep (--max-call-depth)",
-                 node, Limit::kCallDepth);
+                 "calls nested more than " + std::to_string(run_.options.limits.call_depth) + " deep", node,
+                 Limit::kCallDepth);
   }
   if (node != nullptr) state_.count_step(node);
   if (const auto* call = run_.program.archive().find_not_followed(function)) {

@@ -89,7 +89,7 @@ void GraphLoops::record(const IrNode* node) {
     if (nodes_in_vain_ > run_.options.limits.nodes) {
       frames_.fail(FailureKind::kLimit,
                    "more than " + std::to_string(run_.options.limits.nodes) +
-                       " nodes are made to record loops that depend on an input (--max-nodes)",
+                       " nodes are made to record loops that depend on an input",
                    node, Limit::kNodes);
     }
   }

@@ -137,6 +137,7 @@ static std::string with_fields(const std::string& path, TypePtr type) {
 // Reads the specs of --input, and replaces positions by names.
 void RootInputs::read_dummies() {
   const auto& formals = schema_.arguments;
+  std::map<std::string, std::string> given;  // the names of inputs in options, by path
   for (const InputSpec& input : options_.inputs) {
     const std::size_t dot = std::min(input.name.find('.'), input.name.size());
     std::string first = input.name.substr(0, dot);
@@ -148,7 +149,12 @@ void RootInputs::read_dummies() {
     }
     const auto formal = std::ranges::find(formals, first, &FunctionArgument::name);
     Dummy dummy{with_fields(first + input.name.substr(dot), formal->type), parse_input_spec(input)};
-    // Of several specs for a place the last one counts.
+    // Of a file and the command line, the latter counts.
+    const auto [other, is_new] = given.emplace(dummy.path, input.name);
+    if (!is_new && other->second != input.name) {
+      fail("--input " + shell_word(other->second) + " and --input " + shell_word(input.name) +
+           " are one input, " + shell_quoted(dummy.path));
+    }
     std::erase_if(dummies_, [&](const Dummy& earlier) { return earlier.path == dummy.path; });
     dummies_.push_back(std::move(dummy));
   }

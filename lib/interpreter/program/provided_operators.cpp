@@ -1,6 +1,7 @@
 #include "interpreter/program/provided_operators.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "support/text/identifier.h"
 #include "support/text/shell_word.h"
 #include "torchscript/compiler/builtin_functions.h"
+#include "trace/options/option_table.h"
 
 namespace fxtrace::internal::interpreter {
 namespace {
@@ -88,15 +90,14 @@ std::vector<Diagnostic> provide_operators(TorchScriptArchive& archive, const Tra
   });
   for (const auto& [record, text] : code)
     has_classes = has_classes || text.find(torchscript::kTorchBindPrefix) != std::string::npos;
+  std::map<std::string, std::string> declared;
   for (const auto& schema : options.op_schemas) {
-    try {
-      if (is_known(torchscript::parse_function_schema(schema, resolve).name)) continue;
-      table.declare(schema, resolve);
-    } catch (const Error& e) {
-      throw usage_error(
-          "--op-schema: invalid operator schema " + shell_quoted(schema) + ": " + readable_message(e.what()),
-          {"a schema looks like 'pkg::op(Tensor x, int n=1, *, bool flag=False) -> Tensor'"});
-    }
+    const torchscript::FunctionSchema parsed = parse_op_schema(schema, resolve);
+    const auto first = declared.try_emplace(parsed.name + "." + parsed.overload_name, schema).first;
+    if (first->second != schema)
+      throw usage_error("--op-schema: two schemas of one operator: " + shell_quoted(first->second) + " and " +
+                        shell_quoted(schema));
+    if (!is_known(parsed.name)) table.declare(schema, resolve);
   }
   std::set<std::string> called;
   for (const auto& [record, text] : code) find_operators(text, called);

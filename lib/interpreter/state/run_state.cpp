@@ -24,7 +24,7 @@ void RunState::count_step(const IrNode* node) {
   if (++steps <= run.options.limits.iterations) return;
   frames.fail(FailureKind::kLimit,
               "more than " + std::to_string(run.options.limits.iterations) +
-                  " loop iterations and function calls in one module call (--max-iterations)",
+                  " loop iterations and function calls in one module call",
               node, Limit::kIterations);
 }
 

@@ -9,6 +9,7 @@
 #include "opinfo/traits.h"
 #include "support/error.h"
 #include "support/restore.h"
+#include "trace/options/option_table.h"
 #include "trace/tracer/same_value.h"
 
 namespace fxtrace::internal {
@@ -55,8 +56,8 @@ void GraphTracer::check_limit() {
   Failure failure;
   failure.kind = FailureKind::kLimit;
   failure.limit = Limit::kNodes;
-  failure.message =
-      "more than " + std::to_string(max_nodes_) + " nodes and module calls in one graph (--max-nodes)";
+  failure.message = naming_option(
+      "more than " + std::to_string(max_nodes_) + " nodes and module calls in one graph", failure.limit);
   throw TraceFailure(std::move(failure));
 }
 

@@ -75,11 +75,11 @@ void hold_to_rules(const GraphCollection& collection) {
     rules.push_back(require_rule(text));
   const CheckReport report = check(std::move(rules), model);
   std::ostringstream out;
-  write_check_text({{report}, {}}, out, {80, true});
+  write_check({{report}, {}}, out, {80, true});
   write_check_json({{report}, {}}, out);
   write_check_junit({{report}, {}}, out);
   write_check_sarif({{report}, {}}, out);
-  write_check_markdown({{report}, {}}, out);
+  write_check({{report}, {}}, out, {.is_markdown = true});
 }
 
 void check_writers(const GraphCollection& collection) {
