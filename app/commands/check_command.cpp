@@ -226,7 +226,7 @@ class KnownOffences {
       });
     }
     for (CheckReport& report : reports.models) apply_baseline(baseline_, report);
-    if (!is_written_) tell_gone(reports, console);
+    if (!is_written_) report_gone(reports, console);
   }
 
   // Writes the baseline beside `output`, whose prepare() has run.
@@ -239,7 +239,7 @@ class KnownOffences {
 
  private:
   // Reports offences of the baseline that these models no longer have.
-  void tell_gone(const CheckReports& reports, Console& console) const {
+  void report_gone(const CheckReports& reports, Console& console) const {
     std::vector<std::string> others = models_of(baseline_);
     for (const CheckReports::Unread& unread : reports.unread) std::erase(others, path_from_here(unread.path));
     for (const CheckReport& report : reports.models) {

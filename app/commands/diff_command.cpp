@@ -144,7 +144,7 @@ int diff(const DiffArguments& arguments, const Config& config, const TextLayout&
   const DiffAnswer answer{before, after, comparison, kinds.told, isolated};
   output.write([&](std::ostream& out) { write(answer, out, layout); });
   check_strict(config, before, first.file(), isolated);
-  if (!isolated.has_fallen_short()) check_strict(config, after, second.file(), isolated);
+  if (!isolated.has_failed_strict()) check_strict(config, after, second.file(), isolated);
   return fails ? kNegative : kDone;
 }
 

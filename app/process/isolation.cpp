@@ -86,12 +86,12 @@ int isolate(const IsolationArguments& arguments, const InputFile& input,
 
 }  // namespace
 
-void Isolated::falls_short(const Error& what) {
-  Run::falls_short(what);
+void Isolated::fail_strict(const Error& what) {
+  Run::fail_strict(what);
   console_.error(what);
 }
 
-int Isolated::code(int done) const { return has_fallen_short() ? kModuleFailed : done; }
+int Isolated::code(int done) const { return has_failed_strict() ? kModuleFailed : done; }
 
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
                  Console& console, TraceOptions& options, const Work& work,

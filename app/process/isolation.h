@@ -80,7 +80,7 @@ class Isolated : public Run {
   explicit Isolated(Console& console, bool process_ends)
       : Run(listener_of(console), process_ends), console_(console) {}
 
-  void falls_short(const Error& what) override;  // tells the console
+  void fail_strict(const Error& what) override;  // tells the console
   // Returns `done`, or kModuleFailed if something fell short.
   int code(int done) const;
 

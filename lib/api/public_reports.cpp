@@ -197,7 +197,7 @@ std::optional<std::string> Verification::different_node() const {
 }
 
 void Verification::write(std::ostream& out, ReportFormat format) const {
-  if (format == ReportFormat::kText) return write_text(data_->verified.verification, data_->subject, out);
+  if (format == ReportFormat::kText) return write_text(data_->verified.verification, data_->subject, out, {});
   if (format == ReportFormat::kJson) return write_json(data_->verified.verification, data_->subject, out);
   internal::fail_for_format("a verification");
 }

@@ -40,8 +40,8 @@ class Run {
   // --- the result ---
 
   // Notes that the work did not do something that a strict configuration asks for.
-  virtual void falls_short(const Error& /*what*/) { falls_short_ = true; }
-  bool has_fallen_short() const { return falls_short_; }
+  virtual void fail_strict(const Error& /*what*/) { failed_strict_ = true; }
+  bool has_failed_strict() const { return failed_strict_; }
 
   // Keeps an object until the end of this, or of the process: destroying a large graph takes as long as
   // building it.
@@ -57,7 +57,7 @@ class Run {
  private:
   Listener listener_;
   bool process_ends_;
-  bool falls_short_ = false;
+  bool failed_strict_ = false;
   std::vector<std::shared_ptr<void>> kept_;
 };
 

@@ -117,7 +117,7 @@ std::optional<std::string> strict_failure(const std::vector<std::string>& passes
 void check_strict(const Config& config, const GraphCollection& collection, const ModelFile& file, Run& run) {
   if (!config.strict) return;
   if (const auto failure = strict_failure(config.passes, collection))
-    run.falls_short(input_error(*failure).at(file.path()));
+    run.fail_strict(input_error(*failure).at(file.path()));
 }
 
 }  // namespace fxtrace::internal

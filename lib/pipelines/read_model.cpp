@@ -80,9 +80,10 @@ TraceResult trace_file(const NamedFile& file, const FileInfo& info, const Config
                        const Listener& listener) {
   wanted.spent = std::make_shared<std::int64_t>(0);  // one budget for the whole trace of a file
   TraceResult result = traced(file.file, info, config.options, wanted, listener);
-  if (config.strict && !result.misfits.empty()) throw usage_error(result.misfits.front().text());
-  warn_of(result.misfits, listener);
-  warn_of(result.undone, listener);
+  if (config.strict && !result.unmatched_options.empty())
+    throw usage_error(result.unmatched_options.front().text());
+  warn_of(result.unmatched_options, listener);
+  warn_of(result.unfollowed_options, listener);
   warn_of(result.warnings, listener);
   for (const auto& note : result.notes) listener.note(note);
   result.collection.options_json = options_json(config);
@@ -94,9 +95,10 @@ TraceResult& trace_file(const NamedFile& file, const FileInfo& info, const Confi
                         const TraceRequest& wanted, Run& run) {
   run.listener().progress(file.file.path() + " is " + info.what);
   TraceResult& result = run.keep_alive(trace_file(file, info, config, wanted, run.listener()));
-  if (config.strict && !result.undone.empty())
-    run.falls_short(
-        input_error("an option could not be followed: " + result.undone.front().text()).at(file.file.path()));
+  if (config.strict && !result.unfollowed_options.empty())
+    run.fail_strict(
+        input_error("an option could not be followed: " + result.unfollowed_options.front().text())
+            .at(file.file.path()));
   return result;
 }
 

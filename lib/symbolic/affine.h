@@ -30,13 +30,13 @@ std::optional<Affine> find_affine(const SymInt& size, const SymInt& other);
 // A rule that computes a size from known ones: from one of them as a whole, or else as an expression of
 // dimensions that each follow from one.
 struct SizeSource {
-  struct Known {
+  struct KnownSize {
     std::size_t place = 0;  // the index of the known size
     Affine affine;
   };
   SymInt size;
-  std::optional<Known> whole;
-  std::map<std::string, Known> dimensions;
+  std::optional<KnownSize> whole;
+  std::map<std::string, KnownSize> dimensions;
 
   // Returns the size for the values of the known sizes.
   std::optional<std::int64_t> value(const std::vector<std::int64_t>& known) const;

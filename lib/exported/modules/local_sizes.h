@@ -27,9 +27,9 @@ bool is_size(const Meta& meta);
 
 class LocalSizes {
  public:
-  // `said` is the same graph with the sizes that it has without options, as the arguments of a call must not
-  // depend on options.  Both must outlive this.
-  LocalSizes(const ProgramView& graph, const ProgramView& said);
+  // `without_options` is the same graph with the sizes that it has without options, as the arguments of a
+  // call must not depend on options.  Both must outlive this.
+  LocalSizes(const ProgramView& graph, const ProgramView& without_options);
 
   // Returns the boundary of `operations`, as boundary_of() gives it, without the sizes that can be computed
   // on their side of it:
@@ -61,7 +61,7 @@ class LocalSizes {
   std::vector<NodeId> without(const std::vector<NodeId>& operations,
                               const std::function<bool(NodeId)>& goes) const;
 
-  const ProgramView graph_, said_;
+  const ProgramView graph_, without_options_;
   mutable std::optional<std::unordered_map<std::string, Dims>> dims_;  // by text; made on first use
 };
 

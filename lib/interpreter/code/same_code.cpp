@@ -9,8 +9,8 @@ namespace fxtrace::internal::interpreter {
 namespace {
 
 bool same_constant(const IrNode& first, const IrNode& second) {
-  const torchscript::Constant* a = first.constant();
-  const torchscript::Constant* b = second.constant();
+  const torchscript::ScriptConstant* a = first.constant();
+  const torchscript::ScriptConstant* b = second.constant();
   return a != nullptr && b != nullptr && *a == *b;
 }
 

@@ -186,14 +186,14 @@ bool Evaluator::is_missing(const Value& value, const Type& type) {
   return value.is_none() && !is_subtype(*none_type(), type);
 }
 
-TensorNames::Known Evaluator::known_of_attribute(const AttributePlace& place) const {
+TensorNames::KnownValue Evaluator::known_of_attribute(const AttributePlace& place) const {
   if (!run_.shapes) return nullptr;
   if (place.current.is_tensor()) return state_.names.known_for(place.current.to_tensor());
   return is_opaque(place.current) ? std::make_shared<AbstractValue>(known_of_value(place.current)) : nullptr;
 }
 
 Value Evaluator::proxy_of(const AttributePlace& place, const TypePtr& type, NodeRef node,
-                          TensorNames::Known known) {
+                          TensorNames::KnownValue known) {
   Value made = make_proxy(node, place.current.is_tensor() ? TypePtr(tensor_type()) : type);
   share_known(made, std::move(known));
   return made;

@@ -329,7 +329,7 @@ Value GraphCalls::call_function(Function& function, const Values& values, const 
     if (result && is_plain(result->value)) return std::move(result->value);
   }
   if (!find_lent({&function}, values).empty()) {
-    tracer_.cannot_keep(
+    tracer_.add_unwrapped_calls(
         {{"--wrap: {} is traced into: it may change, keep or give back a list or dict that it is given",
           {name}}});
     return code_.follow(function, values, node);

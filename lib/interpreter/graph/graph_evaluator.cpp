@@ -81,7 +81,7 @@ Value GraphEvaluator::attribute(const AttributePlace& place, const TypePtr& type
     target = run_.program.first_name(current.to_tensor(), target);
   }
   const bool is_unknown = is_live && current.is_tensor();
-  TensorNames::Known shared = is_unknown ? nullptr : known_of_attribute(place);
+  TensorNames::KnownValue shared = is_unknown ? nullptr : known_of_attribute(place);
   Meta known = meta_of(type);
   if (current.is_tensor()) known.type = "Tensor";
   if (current.is_tensor() && !is_live) {

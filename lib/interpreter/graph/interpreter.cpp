@@ -167,7 +167,7 @@ void Interpreter::find_fixable(const RootInputs& inputs, const std::map<std::str
   for (std::size_t i = 0; i < bound.size(); ++i) {
     const FunctionArgument& formal = schema_.arguments[i + 1];
     const std::string& name = formal.name;
-    if (!inputs.remains_unasked(name)) continue;
+    if (!inputs.is_unmentioned(name)) continue;
     const auto known = plain.find(name);
     const std::uint32_t node = find_proxy(bound[i].value)->ref.node.index;
     if (known == plain.end()) {

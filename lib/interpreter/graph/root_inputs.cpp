@@ -259,7 +259,7 @@ BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::D
   if (has_dummy(name)) {
     return bind_value(structure(formal.type, name), formal.type, place);
   }
-  const torchscript::Constant* default_value = formal.default_value ? &*formal.default_value : nullptr;
+  const torchscript::ScriptConstant* default_value = formal.default_value ? &*formal.default_value : nullptr;
   if (!decision.named && tracer_.is_given(name)) return present(formal.type, place);
   // Dummy inputs stand for a call with them, in which the others have their defaults.
   if (!decision.named && default_value != nullptr &&
@@ -271,7 +271,7 @@ BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::D
     if (decision.named && formal.type->kind() == TypeKind::kOptional) {
       return present(formal.type, place);
     }
-    if (!decision.named) unasked_.insert(name);
+    if (!decision.named) unmentioned_.insert(name);
     return add_entry(place, make_placeholder(place, formal.type, &formal, {}));
   }
   const bool may_be_none =

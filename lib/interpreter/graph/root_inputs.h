@@ -40,7 +40,7 @@ class RootInputs {
   bool is_given_a_value(const std::string& name) const;
   bool options_give_values() const { return !options_.concrete.empty() || options_.input_names; }
   // Returns whether bind() left the input whole though no option mentions it.
-  bool remains_unasked(const std::string& name) const { return unasked_.contains(name); }
+  bool is_unmentioned(const std::string& name) const { return unmentioned_.contains(name); }
 
  private:
   // An input, or a part of one.
@@ -91,7 +91,7 @@ class RootInputs {
   std::vector<std::string> names_;            // the names of the inputs
   const FunctionArgument* formal_ = nullptr;  // the parameter that bind() is at
   std::vector<Dummy> dummies_;
-  std::set<std::string> unasked_;
+  std::set<std::string> unmentioned_;
   std::vector<GraphSignature::Entry> entries_;
 };
 

@@ -180,7 +180,7 @@ SourceLocation DebugRecords::Table::location(Source& source, std::size_t start) 
   return result;
 }
 
-DebugRecords::Found DebugRecords::find_source(const torchscript::SourcePlace& place) {
+DebugRecords::SourcePosition DebugRecords::find_source(const torchscript::SourcePlace& place) {
   const std::string& code_file = place.file;
   if (code_file.empty()) return {};
   auto known = tables_.find(code_file);

@@ -37,7 +37,7 @@ void find_operators(const std::string& code, std::set<std::string>& found) {
 }
 
 // Compiles all functions of a file.  What fails is reported when it is run.
-void compile_all(torchscript::Program& program, const std::string& record) {
+void compile_all(torchscript::ScriptProgram& program, const std::string& record) {
   const auto attempt = [](const auto& step) {
     try {
       step();
@@ -48,7 +48,7 @@ void compile_all(torchscript::Program& program, const std::string& record) {
   std::string qualifier = record.substr(5, record.size() - 8);  // "code/", ".py"
   std::ranges::replace(qualifier, '/', '.');
   attempt([&] {
-    const torchscript::Program::CodeFile* file = program.find_file(qualifier);
+    const torchscript::ScriptProgram::CodeFile* file = program.find_file(qualifier);
     if (file == nullptr) return;
     for (const torchscript::Tree* tree : file->parsed.definitions) {
       attempt([&] {

@@ -9,7 +9,7 @@ void RecordedStacks::begin() {
 }
 
 void RecordedStacks::fold() {
-  if (calls_) tracer_.cannot_keep(calls_->fold(tracer_.finished_graph()));
+  if (calls_) tracer_.add_unwrapped_calls(calls_->fold(tracer_.graph_to_rewrite()));
 }
 
 // The nodes of a call that is followed have the stacks of the operations within.

@@ -150,8 +150,8 @@ Recorder::Arguments Recorder::arguments(const FunctionSchema& schema, const Valu
   return {std::move(args), std::move(kwargs)};
 }
 
-bool Recorder::is_default(const torchscript::Constant& literal, const Value& value, const Argument& given,
-                          NumberMeaning meaning, const IrNode* node) {
+bool Recorder::is_default(const torchscript::ScriptConstant& literal, const Value& value,
+                          const Argument& given, NumberMeaning meaning, const IrNode* node) {
   // Most defaults are numbers or None, which are cheap to compare.
   if (literal.is_none()) return value.is_none();
   if (find_proxy(value) != nullptr || value.is_none()) return false;
@@ -205,7 +205,7 @@ Argument Recorder::argument_part(const Value& value, const IrNode* node, NumberM
     const TensorValue& tensor = value.to_tensor();
     // A list of parameters has tensors without nodes, as in nn.LSTM.
     if (const ParameterRecord* record = run_.program.find_parameter(tensor)) {
-      const TensorNames::Known now = state.names.find_known(tensor);
+      const TensorNames::KnownValue now = state.names.find_known(tensor);
       return tracer_->get_attr(record->name, meta_of(tensor_type(), now ? *now : known_of_value(value)),
                                state.frames.location(node));
     }

@@ -167,7 +167,7 @@ class Recorder {
   GuardSize guard_size() const;
   Argument number_of_attribute(const Proxy& attribute, const IrNode* node);
   Argument argument_part(const Value& value, const IrNode* node, NumberMeaning meaning);
-  bool is_default(const torchscript::Constant& literal, const Value& value, const Argument& given,
+  bool is_default(const torchscript::ScriptConstant& literal, const Value& value, const Argument& given,
                   NumberMeaning meaning, const IrNode* node);
 
   const Run& run_;

@@ -90,7 +90,7 @@ ModelSummary summarize_file(const Config& config, const SummaryRequest& request,
     summary = summarize_trace(config, request.at, file, info, run);
   }
   if (config.strict && !summary.failed.empty())
-    run.falls_short(input_error(std::to_string(summary.failed.size()) + " of " +
+    run.fail_strict(input_error(std::to_string(summary.failed.size()) + " of " +
                                 std::to_string(summary.modules) + " modules failed to trace")
                         .at(file.file.path()));
   return summary;

@@ -37,7 +37,7 @@ void join(TypePtr& type, const IrValue& value) {
 
 }  // namespace
 
-void UndeclaredOperator::add_call(const Call& call, const Function& caller) {
+void UndeclaredOperator::add_call(const CallArguments& call, const Function& caller) {
   const std::size_t count = call.arguments.size();
   if (callers.empty()) arguments.resize(count);
   agree = agree && count == arguments.size();

@@ -19,6 +19,6 @@ void clean_up(IrGraph& graph);
 
 // Folds a node with one result and constant arguments (fold_constant.cpp).  Returns nothing when the result
 // depends on more than these, is mutable or large, or when the operator would raise.
-std::optional<Constant> fold(const IrNode& node);
+std::optional<ScriptConstant> fold(const IrNode& node);
 
 }  // namespace fxtrace::internal::torchscript

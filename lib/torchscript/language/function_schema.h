@@ -15,7 +15,7 @@
 namespace fxtrace::internal::torchscript {
 
 // The schema of an operator, a method or a function with code, with TorchScript's types and constants.
-struct FunctionSchema : BasicSchema<TypePtr, Constant> {
+struct FunctionSchema : BasicSchema<TypePtr, ScriptConstant> {
   std::string name;           // "aten::add", "forward", "__torch__.f"
   std::string overload_name;  // "Tensor"
   // For operators only: the symbol of the name, and the row.  The row is null for operators that a model

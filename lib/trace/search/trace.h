@@ -60,9 +60,9 @@ struct TraceResult {
   GraphCollection collection;  // the caller fills in model.file and options_json
   ModelDescription description;
   std::vector<Diagnostic> warnings;
-  std::vector<Diagnostic> undone;   // requests of options that could not be carried out
-  std::vector<Diagnostic> misfits;  // options that did nothing: rules that matched nothing, ...
-  std::vector<std::string> notes;   // assumptions about inputs, and the state that forward keeps
+  std::vector<Diagnostic> unfollowed_options;  // requests of options that could not be carried out
+  std::vector<Diagnostic> unmatched_options;   // options that did nothing: rules that matched nothing, ...
+  std::vector<std::string> notes;              // assumptions about inputs, and the state that forward keeps
   std::optional<Hint> hint;
   std::vector<std::string> input_options;  // guess_input_options(), if wanted
   std::string load_time, trace_time;       // "1.5 ms"; trace_time includes costs

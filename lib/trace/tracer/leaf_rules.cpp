@@ -318,11 +318,11 @@ std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& in
 }
 
 // Adds the attributes of predicates that are unknown for modules whose names the rule matches.
-void add_untold(Diagnostic& unmatched, const LeafRule& rule, const std::vector<ModuleInfo>& infos,
-                Modules& modules) {
+void add_missing(Diagnostic& unmatched, const LeafRule& rule, const std::vector<ModuleInfo>& infos,
+                 Modules& modules) {
   Matcher matcher(rule);
   matcher.settle(infos, modules);
-  std::vector<std::string> untold;
+  std::vector<std::string> missing;
   std::size_t count = 0;
   for (std::size_t i = 0; i < infos.size(); ++i) {
     if (infos[i].alias_of || !matcher.matches_name(infos[i], i, modules)) continue;
@@ -331,12 +331,12 @@ void add_untold(Diagnostic& unmatched, const LeafRule& rule, const std::vector<M
       const std::string& name = predicate.attribute;
       if (name == "depth" || name == "parameters" || modules.find_attribute(i, name) != nullptr) continue;
       is_told = false;
-      if (std::ranges::find(untold, name) == untold.end()) untold.push_back(name);
+      if (std::ranges::find(missing, name) == missing.end()) missing.push_back(name);
     }
     count += is_told ? 0 : 1;
   }
   if (count == 0) return;
-  unmatched.add("; the file does not have " + listed(untold, " and ") + " of ");
+  unmatched.add("; the file does not have " + listed(missing, " and ") + " of ");
   if (count == 1) {
     unmatched.add("the module");
   } else {
@@ -398,7 +398,7 @@ LeafRules::LeafRules(const TraceOptions& options, const Program& program, const 
     const bool suggest = unmatched_leaf_rules_.size() < kMaxSuggestions;
     unmatched_leaf_rules_.push_back(
         unmatched_rule(rule.text, suggest ? suggest_rule(rule, infos, modules) : ""));
-    if (suggest) add_untold(unmatched_leaf_rules_.back(), rule, infos, modules);
+    if (suggest) add_missing(unmatched_leaf_rules_.back(), rule, infos, modules);
   }
 }
 
@@ -441,8 +441,8 @@ std::vector<Diagnostic> LeafRules::unmatched() const {
   std::size_t suggestions = 0;
   for (std::size_t i = 0; i < function_rules_.size(); ++i) {
     if (function_rule_matched_[i]) continue;
-    if (untold_ && function_rules_[i].wrap) {
-      if (std::ranges::find(rules, *untold_) == rules.end()) rules.push_back(*untold_);
+    if (functions_unknown_ && function_rules_[i].wrap) {
+      if (std::ranges::find(rules, *functions_unknown_) == rules.end()) rules.push_back(*functions_unknown_);
       continue;
     }
     const std::string& text = function_rules_[i].text;

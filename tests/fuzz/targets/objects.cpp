@@ -14,7 +14,7 @@ namespace {
 
 // Resolves every name to a class: some are modules, one has a __setstate__ of C++, one is an enum.
 torchscript::TypePtr find_class(const std::string& name) {
-  using torchscript::ClassType, torchscript::Constant, torchscript::EnumType;
+  using torchscript::ClassType, torchscript::ScriptConstant, torchscript::EnumType;
   if (name.ends_with("Missing")) return nullptr;
   if (name.ends_with("Color")) {
     return std::make_shared<EnumType>(name, torchscript::int_type(),

@@ -9,8 +9,8 @@ namespace fxtrace::internal::fuzz {
 
 // Compiles all functions and methods of the code file "__torch__" of an archive.
 void script(std::string_view input) {
-  using namespace fxtrace::internal::torchscript;  // NOLINT: this function is its tests
-  using fxtrace::internal::torchscript::Program;   // the tracer has a class of that name too
+  using namespace fxtrace::internal::torchscript;       // NOLINT: this function is its tests
+  using fxtrace::internal::torchscript::ScriptProgram;  // the tracer has a class of that name too
   ProgramSource source;
   source.read_code = [&](const std::string& qualifier) -> std::optional<std::string> {
     if (qualifier != "__torch__") return std::nullopt;
