@@ -13,7 +13,7 @@ PICTURES = "Pictures"
 
 # The functions of the Python package: the type of the options of a trace that each takes.
 FUNCTIONS = {
-    **dict.fromkeys(("trace", "summary", "diff", "order", "extract", "check", "catalog", "verify"), "TraceOptions"),
+    **dict.fromkeys(("trace", "diff", "order", "extract", "check", "catalog", "verify"), "TraceOptions"),
     "summary": "SummaryOptions",
     "why": "WhyOptions",
     "partition": "PartitionOptions",
@@ -58,7 +58,7 @@ KEYWORDS = {
     "hint": ("Mapping[str, int]", "hint"),
     "input": ("Mapping[str, Any] | Sequence[Any] | str", "input"),
     "inputs": ("Any", "file"),
-    **dict.fromkeys(("max_params", "max_macs", "max_activations", "max_peak", "min_macs"), ("int | str", "text")),
+    **dict.fromkeys(("max_params", "max_macs", "min_macs"), ("int | str", "text")),
     "rules": ("Path | Mapping[str, Any] | Iterable[Mapping[str, Any]]", "file"),
 }
 # What stands in the help of functions where it differs from --help, by keyword.
@@ -159,8 +159,9 @@ def keywords(options: dict) -> list[dict]:
         for option in group:
             row = rows.get(option["names"][-1], {"not_for": ""} if title == ISOLATION else None)
             if row is not None:
-                found.append({**option, "keyword": (keyword := keyword_of(option["names"][-1])), "not_for": set(row["not_for"].split())})
-                found[-1]["not_for"] |= {function for function, own in OWN.items() if keyword in own}
+                keyword = keyword_of(option["names"][-1])
+                missing = frozenset(row["not_for"].split()) | {function for function, own in OWN.items() if keyword in own}
+                found.append({**option, "keyword": keyword, "not_for": missing})
     return found
 
 
@@ -251,7 +252,7 @@ def module(options: dict) -> str:
     shared = keywords(options)
     groups: dict[frozenset[str], list[dict]] = {}
     for row in shared:
-        groups.setdefault(frozenset(row["not_for"]), []).append(row)
+        groups.setdefault(row["not_for"], []).append(row)
     text = '''"""The options of commands as keywords.  scripts/reference writes this file from the program's table of options."""
 
 from __future__ import annotations

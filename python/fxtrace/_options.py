@@ -44,13 +44,6 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "max_time": ("--max-time", "integer"),
         "no_isolation": ("--no-isolation", "flag"),
     },
-    "summary": {
-        "depth": ("--depth", "integer"),
-        "sort": ("--sort", "text"),
-        "columns": ("--columns", "names"),
-        "fold": ("--fold", "flag"),
-        "at": ("--at", "at"),
-    },
     "diff": {
         "only": ("--only", "names"),
         "ignore": ("--ignore", "names"),
@@ -102,6 +95,13 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "against": ("--against", "text"),
         "inputs": ("--inputs", "file"),
         "profile": ("--profile", "flag"),
+    },
+    "summary": {
+        "depth": ("--depth", "integer"),
+        "sort": ("--sort", "text"),
+        "columns": ("--columns", "names"),
+        "fold": ("--fold", "flag"),
+        "at": ("--at", "at"),
     },
     "why": {
         "dim": ("--dim", "dim"),
@@ -252,13 +252,13 @@ class ConvertOptions(_ForAll, _NotForWhy, _NotForSummaryAndWhy, total=False):
 # By function: the keywords of trace() that it takes.
 TAKEN: dict[str, frozenset[str]] = {
     "trace": TraceOptions.__optional_keys__,
-    "summary": SummaryOptions.__optional_keys__,
     "diff": TraceOptions.__optional_keys__,
     "order": TraceOptions.__optional_keys__,
     "extract": TraceOptions.__optional_keys__,
     "check": TraceOptions.__optional_keys__,
     "catalog": TraceOptions.__optional_keys__,
     "verify": TraceOptions.__optional_keys__,
+    "summary": SummaryOptions.__optional_keys__,
     "why": WhyOptions.__optional_keys__,
     "partition": PartitionOptions.__optional_keys__,
     "convert": ConvertOptions.__optional_keys__,
