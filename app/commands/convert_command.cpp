@@ -87,6 +87,7 @@ int convert(const ConvertArguments& arguments, const Config& config, const std::
             const InputFile& input, Output* output, Isolated& isolated, Console& console) {
   const ConversionRequest request{
       .methods = methods,
+      .sharing = arguments.methods,
       .part = arguments.part,
       .hints = read_hints(arguments.hints),
       .has_example_inputs = arguments.sample_inputs == "zeros",

@@ -153,6 +153,7 @@ Conversion Model::convert(const ConvertOptions& how, const TraceOptions& options
   only_model.options.model = options.model;
   only_model.options.method = options.method;
   const internal::ConversionRequest request{.methods = how.methods,
+                                            .sharing = {},
                                             .part = internal::request_of(how.part),
                                             .hints = how.hints,
                                             .has_example_inputs = how.example_inputs,

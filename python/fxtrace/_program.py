@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from ._errors import Error, FxtraceWarning, InputError, InternalError, ProgramNotFound, UsageError
 
+__all__ = ["Message", "find_program"]
+
 STRICT_FAILED = 4
 NOT_EQUAL = 1  # for verify alone
 BROKEN = 1  # for check alone
@@ -28,6 +30,7 @@ class Output(NamedTuple):
     stdout: bytes
     messages: tuple[Message, ...]
     exit_code: int
+    model: str | None = None  # path or URL of the file of the model
 
 
 class Renamed(str):

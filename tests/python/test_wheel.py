@@ -116,7 +116,7 @@ def check_content(wheel: str, has_plugin: bool) -> None:
         names = archive.namelist()
         (notice,) = [archive.read(name).decode() for name in names if name.endswith(".dist-info/licenses/NOTICE")]
     licences = harness.licences_of_notice(notice)
-    bundled = {pathlib.PurePath(name).name.partition(".")[0].replace("libz", "zlib") for name in names if ".data/data/lib/fxtrace/" in name}
+    bundled = {pathlib.PurePath(name).name.partition(".")[0].replace("libz", "zlib").replace("libsqlite3", "SQLite") for name in names if ".data/data/lib/fxtrace/" in name}
     bundled = {name.removeprefix("lib") for name in bundled if not name.startswith("libfxtrace_")}
     assert bundled and bundled <= {name.removeprefix("lib") for name in licences}
     assert "Copyright (c) 2016-     Facebook, Inc " in notice

@@ -170,13 +170,14 @@ Conversion convert_model(const Config& given, const ConversionRequest& request, 
     if (request.is_functional) flat.passes.emplace_back("functional");
     flat.options.grad = request.grad;
     TraceRequest wanted{.costs = false};
-    if (request.methods.size() > 1 && info.kind == FileKind::kTorchScript)
+    const std::vector<std::string>& sharing = request.sharing.empty() ? methods : request.sharing;
+    if (sharing.size() > 1 && info.kind == FileKind::kTorchScript)
       wanted.loaded = load_program(file.file, info, flat.options, run.listener());
     for (const std::string& method : methods) {
       Config config = flat;
       config.options.method = method;
       if (wanted.loaded) {
-        at_file(file.file, [&] { keep_own_inputs(*wanted.loaded, request.methods, config.options); });
+        at_file(file.file, [&] { keep_own_inputs(*wanted.loaded, sharing, config.options); });
       }
       TraceResult& traced = trace_file(file, info, config, wanted, run);
       run_passes(config.passes, traced.collection, run.listener());

@@ -24,7 +24,9 @@ namespace fxtrace::internal {
 
 struct ConversionRequest {
   std::vector<std::string> methods;  // empty: that of the configuration; several become several programs
-  ExtractRequest part;               // empty: the whole method
+  // Methods that share the options of inputs: each takes those that name its own inputs.  Empty: `methods`.
+  std::vector<std::string> sharing;
+  ExtractRequest part;                        // empty: the whole method
   std::map<std::string, std::int64_t> hints;  // example sizes of dimensions
   bool has_example_inputs = true;
   bool grad = false;           // what the program assumes where the code asks whether gradients are enabled
