@@ -30,6 +30,7 @@
 #include "app/process/isolation.h"
 #include "pipelines/answers/conversion.h"
 #include "support/text/number_in.h"
+#include "support/text/shell_word.h"
 
 namespace fxtrace::internal::cli {
 namespace {

@@ -18,7 +18,7 @@ void script(std::string_view input) {
   };
   source.constant_types = {tensor_type(), tensor_type()};
   source.operator_version = input.size() % 11;
-  Program program(std::move(source));
+  ScriptProgram program(std::move(source));
   const auto compile = [](const Function& function) {
     accepts([&] {
       const IrGraph& graph = function.graph();
@@ -27,7 +27,7 @@ void script(std::string_view input) {
       require(!to_text(function.schema()).empty(), "a function has a schema");
     });
   };
-  const Program::CodeFile* file = nullptr;
+  const ScriptProgram::CodeFile* file = nullptr;
   if (!accepts([&] { file = program.find_file("__torch__"); }) || file == nullptr) return;
   for (const Tree* definition : file->parsed.definitions) {
     const std::string name = "__torch__." + std::string(definition->text);
