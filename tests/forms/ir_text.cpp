@@ -228,9 +228,9 @@ class IrParser {
         node.set_attribute(name, std::move(types));
       } else {
         ScriptConstant value = constant(node.kind() == Symbol::kPrimConstant && node.outputs().size() == 1
-                                      ? *node.output()->type()
-                                      : *any_type(),
-                                  0);
+                                            ? *node.output()->type()
+                                            : *any_type(),
+                                        0);
         if (node.kind() == Symbol::kPrimConstant) {
           node.set_attribute(name, std::move(value));
         } else if (const auto* text = value.get_if<std::string>()) {

@@ -17,9 +17,10 @@ torchscript::TypePtr find_class(const std::string& name) {
   using torchscript::ClassType, torchscript::ScriptConstant, torchscript::EnumType;
   if (name.ends_with("Missing")) return nullptr;
   if (name.ends_with("Color")) {
-    return std::make_shared<EnumType>(name, torchscript::int_type(),
-                                      std::vector<EnumType::Member>{{"RED", ScriptConstant(std::int64_t{1})},
-                                                                    {"BLUE", ScriptConstant(std::int64_t{2})}});
+    return std::make_shared<EnumType>(
+        name, torchscript::int_type(),
+        std::vector<EnumType::Member>{{"RED", ScriptConstant(std::int64_t{1})},
+                                      {"BLUE", ScriptConstant(std::int64_t{2})}});
   }
   const bool is_packed = name.find("classes") != std::string::npos;
   auto type =

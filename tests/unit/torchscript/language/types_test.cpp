@@ -14,7 +14,7 @@ namespace {
 TypePtr named_tuple() {
   return std::make_shared<TupleType>("__torch__.Pair", std::vector<std::string>{"a", "b"},
                                      std::vector<TypePtr>{tensor_type(), int_type()},
-                                     std::vector<Constant>{});
+                                     std::vector<ScriptConstant>{});
 }
 
 }  // namespace
