@@ -308,7 +308,8 @@ void look_at_normalized(const LeafModule& module, FoundAttributes& found) {
 }
 
 // Returns the number in an operation on a tensor and a number.
-std::optional<Argument> number_of(const LeafModule& module, const LeafSite& site, std::string_view argument) {
+std::optional<Argument> number_argument(const LeafModule& module, const LeafSite& site,
+                                        std::string_view argument) {
   return told_value(module, site, {argument, Form::kNumber});
 }
 
@@ -321,9 +322,9 @@ void look_at_local_norm(const LeafModule& module, FoundAttributes& found) {
     if (sizes && sizes->size() > 1) found.add("size", sizes->front());
   }
   for (const LeafSite& site : module.sites) {
-    if (site.name() == "mul") found.add_if("alpha", number_of(module, site, "other"));
-    if (site.name() == "pow") found.add_if("beta", number_of(module, site, "exponent"));
-    if (site.name() == "add") found.add_if("k", number_of(module, site, "other"));
+    if (site.name() == "mul") found.add_if("alpha", number_argument(module, site, "other"));
+    if (site.name() == "pow") found.add_if("beta", number_argument(module, site, "exponent"));
+    if (site.name() == "add") found.add_if("k", number_argument(module, site, "other"));
   }
 }
 
@@ -333,7 +334,7 @@ void look_at_local_norm(const LeafModule& module, FoundAttributes& found) {
 void look_at_power(const LeafModule& module, FoundAttributes& found) {
   for (const LeafSite& site : module.sites) {
     if (site.name() != "pow") continue;
-    return found.add_if("norm_type", number_of(module, site, "exponent"));
+    return found.add_if("norm_type", number_argument(module, site, "exponent"));
   }
 }
 void look_at_power_pool(const LeafModule& module, const LeafSite& site, FoundAttributes& found) {
