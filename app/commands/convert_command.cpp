@@ -30,7 +30,6 @@
 #include "app/process/isolation.h"
 #include "pipelines/answers/conversion.h"
 #include "support/text/number_in.h"
-#include "support/text/shell_word.h"
 
 namespace fxtrace::internal::cli {
 namespace {
@@ -76,10 +75,7 @@ std::map<std::string, std::int64_t> read_hints(const std::vector<std::string>& t
         equals == std::string::npos ? std::nullopt
                                     : number_in<std::int64_t>(std::string_view(text).substr(equals + 1));
     if (!number || *number < 0) throw usage_error("--hint expects NAME=NUMBER, got '" + text + "'");
-    const auto [hint, is_new] = hints.emplace(text.substr(0, equals), *number);
-    if (!is_new)
-      throw usage_error("--hint " + shell_word(hint->first) +
-                        ": given twice: " + std::to_string(hint->second) + " and " + std::to_string(*number));
+    hints[text.substr(0, equals)] = *number;
   }
   return hints;
 }

@@ -19,7 +19,6 @@
 #include "support/field_reader.h"
 #include "support/json_document.h"
 #include "support/json_emitter.h"
-#include "support/text/identifier.h"
 
 namespace fxtrace::internal {
 namespace {
@@ -181,16 +180,6 @@ void elements(const JsonValue& value, std::span<const std::int64_t> shape, std::
   }
 }
 
-// Reads an expression; of a long one, parse() may not take all levels.
-Expression expression(const JsonValue& value) {
-  constexpr std::size_t kAllLevels = 200;
-  const std::string_view text = value.string();
-  Expression read = Expression::parse(text);
-  if (read.kind() == Expression::Kind::kVerbatim && text.size() <= kAllLevels && !is_identifier(text))
-    value.fail("expected a Python expression");
-  return read;
-}
-
 // --- what the fields of a record say together ---
 
 void check(const JsonValue&, const auto&) {}
@@ -294,7 +283,7 @@ class Reader : public FieldReader<Reader> {
     meta.set_dtype(value.is_null() ? "" : value.string());
   }
   void expression(std::string_view name, Expression& result) {
-    result = internal::expression(fields_->at(name));
+    result = Expression::parse(fields_->at(name).string());
   }
   void plain(std::string_view name, Kwargs& result) {
     const auto value = fields_->find(name);
@@ -350,7 +339,7 @@ class Reader : public FieldReader<Reader> {
     result = Device::named(value.string());
   }
   void read(const JsonValue& value, Expression& result, std::int64_t = 0) {
-    result = value.is_string() ? internal::expression(value) : Expression(value.integer());
+    result = value.is_string() ? Expression::parse(value.string()) : Expression(value.integer());
   }
   void read(const JsonValue& value, std::vector<Expression>& sizes, std::int64_t = 0) {
     for (const JsonValue item : value.items()) {

@@ -150,13 +150,6 @@ template <class T>
 void read(const std::string& text, const Reading& how, std::vector<T>& value) {
   T item;
   read(text, how, item);
-  if constexpr (requires { item.name; }) {
-    const std::string what = how.row.name + " " + shell_word(item.name);
-    const auto [first, is_new] = how.source.given.emplace(what, text);
-    if (!is_new)
-      throw usage_error(what + ": given twice: " + shell_quoted(first->second) + " and " +
-                        shell_quoted(text));
-  }
   value.push_back(std::move(item));
 }
 template <class T>

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -95,7 +94,6 @@ struct OptionSource {
   std::filesystem::path folder = {};  // searched first for libraries with relative names
   std::function<std::string(const std::string& file)> read_file = {};  // reads @FILE; command line only
   std::size_t inputs_by_position = 0;                                  // number so far; command line only
-  std::map<std::string, std::string> given = {};  // the texts of items with a name, by "--input x"
 };
 
 // Sets the option to a text of the command line, already checked against `least` or `choices`; of a flag it

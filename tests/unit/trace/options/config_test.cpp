@@ -187,8 +187,6 @@ TEST_CASE("config: errors have a place", "[config]") {
       {"{\"input\": {\"x\": 1}}", "c.json:1:17: /input/x: expected a string"},
       {"{\"input\": {\"x\": \"float31[1]\"}}", "c.json:1:17: /input/x: --input x: 'float31' is not a dtype"},
       {"{\"input\": {\"\": \"float32[1]\"}}", "'' is not the name of an input"},
-      {"{\"input\": {\"x\": \"n\", \" x\": \"m\"}}",
-       "c.json:1:28: /input/ x: --input x: given twice: 'x=n' and ' x=m'"},
       {"{\"concrete\": {\"a=b\": 1}}", "c.json:1:15: /concrete/a=b: a name has no '='"},
       {"{\"dim\": {\"b\": 8}}", "c.json:1:15: /dim/b: expected a string"},
       {"{\"dim\": {\"b\": \"2..1\"}}", "c.json:1:15: /dim/b: --dim b: from 2 to 1 is an empty range"},
