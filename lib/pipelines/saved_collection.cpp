@@ -40,11 +40,11 @@ GraphCollection read_collection_file(const ModelFile& file, const Listener& list
         .at(name);
   }
   const Timer timer;
-  const std::string text = file.read_whole();
+  std::string text = file.read_whole();
+  const std::size_t size = text.size();
   std::set<std::string> unknown;
-  GraphCollection collection = read_collection(text, name, &unknown);
-  listener.progress("read " + std::to_string(text.size()) + " bytes of " + name + " in " +
-                    timer.milliseconds());
+  GraphCollection collection = read_collection(std::move(text), name, &unknown);
+  listener.progress("read " + std::to_string(size) + " bytes of " + name + " in " + timer.milliseconds());
   if (!unknown.empty())
     listener.warning(name + ": ignored fields that a later fxtrace has written: " + some_of(unknown));
   const JsonDocument options(collection.options_json, "options");

@@ -440,9 +440,9 @@ class Reader : public FieldReader<Reader> {
 
 }  // namespace
 
-GraphCollection read_collection(std::string_view text, const std::string& name,
+GraphCollection read_collection(std::string text, const std::string& name,
                                 std::set<std::string>* unknown_fields) {
-  const JsonDocument document(text, name, kRules);
+  const JsonDocument document(JsonText{std::move(text)}, name, kRules);
   GraphCollection collection = Reader(unknown_fields).collection(document.root());
   try {
     lint(collection);

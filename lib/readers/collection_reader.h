@@ -3,7 +3,6 @@
 
 #include <set>
 #include <string>
-#include <string_view>
 
 #include "graph/graph_collection.h"
 
@@ -16,7 +15,7 @@ namespace fxtrace::internal {
 //
 // Unknown fields of documents, graphs and nodes, which later versions may write, are ignored; their names
 // are added to `unknown_fields`, if given.
-GraphCollection read_collection(std::string_view text, const std::string& name,
+GraphCollection read_collection(std::string text, const std::string& name,
                                 std::set<std::string>* unknown_fields = nullptr);
 
 }  // namespace fxtrace::internal

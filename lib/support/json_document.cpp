@@ -44,13 +44,14 @@ std::string pointer_part(const std::string& key) {
 // Fills a document with the values of a text, in their order; refuses those beyond a limit.
 class JsonBuilder {
  public:
-  // Reserves the space that a text of so many bytes usually needs; `texts` has memory for its strings.
-  JsonBuilder(JsonDocument& document, std::size_t bytes, std::string texts = {}) : document_(&document) {
+  // Reserves the space that a text of so many bytes usually needs.  `parsed` are its strings, if they are
+  // there.
+  JsonBuilder(JsonDocument& document, std::size_t bytes, const std::uint8_t* parsed = nullptr)
+      : document_(&document), is_parsed_(parsed != nullptr) {
     constexpr std::size_t kBytesPerNode = 10;  // about the average of graphs
     nodes().reserve(bytes / kBytesPerNode);
-    document.texts_ = std::move(texts);
-    document.texts_.clear();
-    document.texts_.reserve(bytes);
+    if (!is_parsed_) document.scanned_.reserve(bytes);
+    document.strings_ = is_parsed_ ? reinterpret_cast<const char*>(parsed) : document.scanned_.data();
   }
 
   void null() { add(Kind::kNull); }
@@ -58,9 +59,12 @@ class JsonBuilder {
   void integer(std::int64_t value) { number(Kind::kInteger, static_cast<std::uint64_t>(value)); }
   void real(double value) { number(Kind::kNumber, std::bit_cast<std::uint64_t>(value)); }
   void string(std::string_view value) {
-    std::string& texts = document_->texts_;
+    if (is_parsed_)
+      return add(Kind::kString, value.size(), static_cast<std::size_t>(value.data() - document_->strings_));
+    std::string& texts = document_->scanned_;
     add(Kind::kString, value.size(), texts.size());
     texts += value;
+    document_->strings_ = texts.data();
   }
   // Begins an array or object.
   void open(Kind kind) {
@@ -112,6 +116,7 @@ class JsonBuilder {
   }
 
   JsonDocument* document_;
+  bool is_parsed_;
   std::vector<std::uint32_t> open_;
   std::vector<std::pair<std::string_view, std::uint32_t>> keys_;  // of one object
 };
@@ -292,18 +297,26 @@ JsonDocument::JsonDocument(std::string_view text, std::string name, JsonRules ru
   std::string copy;
   copy.reserve(text.size() + kPadding);
   copy = text;
-  parse(std::move(copy));
+  parse(copy);
 }
 
 JsonDocument::JsonDocument(JsonText text, std::string name, JsonRules rules)
     : name_(std::move(name)), rules_(rules) {
   if (text.text.size() > kMaxText) refuse_long();
-  parse(std::move(text.text));
+  if (!rules.strict) {
+    parse(text.text);
+    return;
+  }
+  whole_ = std::move(text.text);
+  whole_.reserve(whole_.size() + kPadding);
+  source_ = whole_;
+  if (source_.starts_with(kByteOrderMark)) source_.remove_prefix(kByteOrderMark.size());
+  parse(whole_);
 }
 
 void JsonDocument::refuse_long() const { refuse("longer than " + std::to_string(kMaxText) + " bytes", 0); }
 
-void JsonDocument::parse(std::string text) {
+void JsonDocument::parse(std::string& text) {
   if (parse_fast(text)) return;
   JsonBuilder builder(*this, text.size());
   try {
@@ -323,6 +336,9 @@ bool JsonDocument::parse_fast(std::string& text) {
   // simdjson reserves 14 bytes for each byte of the text; graphs need one or two.  Where a limit on memory
   // has no room for that, the scan may still have enough.
   constexpr std::size_t kReserved = 16, kLarge = 1'000'000;
+  // Beyond this, its strings, with five bytes more for each, may have no place in a Node.
+  constexpr std::size_t kMost = 800'000'000;
+  if (size > kMost) return false;
   if (size > kLarge) {
     void* const room = std::malloc(kReserved * size);
     if (room == nullptr) return false;
@@ -337,8 +353,10 @@ bool JsonDocument::parse_fast(std::string& text) {
     const auto root = parser.parse_into_document(document, text.data() + start, size - start, false);
     if (root.error() != simdjson::SUCCESS) return false;
   }
-  JsonBuilder builder(*this, size, std::move(text));  // simdjson has copied the strings that it keeps
+  if (&text != &whole_) std::string().swap(text);  // no longer needed
+  JsonBuilder builder(*this, size, document.string_buf.get());
   DomWalk(builder).walk(document.root());
+  parsed_ = std::move(document.string_buf);
   return true;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -104,7 +105,8 @@ struct JsonValue::Alternative {
   JsonValue value;
 };
 
-// A text that the document takes over: it is parsed without a copy and freed afterwards.
+// A text that the document takes over: it is parsed without a copy and, unless the rules are strict, freed
+// afterwards.
 struct JsonText {
   std::string text;
 };
@@ -116,10 +118,10 @@ class JsonDocument {
   static constexpr std::size_t kPadding = 64;
 
   // `name` is the text's name in errors.  Throws Error for malformed JSON and beyond a limit.  In strict
-  // mode, the text must outlive the document, as errors find their line in it.
+  // mode, a text that is not taken over must outlive the document, as errors find their line in it.
   JsonDocument(std::string_view text, std::string name, JsonRules rules = {});
-  JsonDocument(JsonText text, std::string name, JsonRules rules = {});  // not strict
-  JsonDocument(const JsonDocument&) = delete;                           // views point to the document
+  JsonDocument(JsonText text, std::string name, JsonRules rules = {});
+  JsonDocument(const JsonDocument&) = delete;  // views point to the document
   JsonDocument& operator=(const JsonDocument&) = delete;
 
   JsonValue root() const { return {this, 0}; }
@@ -137,7 +139,7 @@ class JsonDocument {
     JsonValue::Kind kind() const { return static_cast<JsonValue::Kind>(bits_ >> (2 * kBits)); }
     // For a text, the number of its bytes; for an array or object, the position after its content.
     std::uint32_t extent() const { return static_cast<std::uint32_t>(bits_ >> kBits) & kMask; }
-    // For a text, its offset in texts_; for a number, its index in numbers_.
+    // For a text, its offset in strings_; for a number, its index in numbers_.
     std::uint32_t content() const { return static_cast<std::uint32_t>(bits_) & kMask; }
 
    private:
@@ -152,11 +154,11 @@ class JsonDocument {
     return nodes_[at].kind() < JsonValue::Kind::kArray ? at + 1 : nodes_[at].extent();
   }
   std::string_view text(std::uint32_t at) const {
-    return {texts_.data() + nodes_[at].content(), nodes_[at].extent()};
+    return {strings_ + nodes_[at].content(), nodes_[at].extent()};
   }
   std::uint64_t number(std::uint32_t at) const { return numbers_[nodes_[at].content()]; }
 
-  void parse(std::string text);
+  void parse(std::string& text);
   bool parse_fast(std::string& text);
   [[noreturn]] void refuse(const std::string& what, std::size_t position) const;
   [[noreturn]] void refuse_long() const;
@@ -172,7 +174,10 @@ class JsonDocument {
   std::string_view source_;  // the text of a strict document, without byte order mark
   std::vector<Node> nodes_;
   std::vector<std::uint64_t> numbers_;  // the bits of integers and doubles
-  std::string texts_;
+  const char* strings_ = nullptr;       // in parsed_, of which simdjson has made them, or in scanned_
+  std::unique_ptr<std::uint8_t[]> parsed_;
+  std::string scanned_;
+  std::string whole_;  // a strict text that was taken over
 };
 
 inline JsonValue::Kind JsonValue::kind() const { return document_->nodes_[at_].kind(); }

@@ -92,7 +92,7 @@ void check_writers(const GraphCollection& collection) {
 
 void collection(std::string_view input) {
   GraphCollection collection;
-  if (!accepts([&] { collection = read_collection(input, "collection.json"); })) return;
+  if (!accepts([&] { collection = read_collection(std::string(input), "collection.json"); })) return;
   check_writers(collection);
   write_summaries(collection);
   hold_to_rules(collection);

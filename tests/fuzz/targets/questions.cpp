@@ -106,7 +106,7 @@ void catalog_rows(const GraphCollection& collection) {
 
 void questions(std::string_view input) {
   GraphCollection collection;
-  if (!accepts([&] { collection = read_collection(input, "collection.json"); })) return;
+  if (!accepts([&] { collection = read_collection(std::string(input), "collection.json"); })) return;
   GraphCollection changed = collection;
   const auto all = passes();
   run_pass(all[input.size() % all.size()], changed);
