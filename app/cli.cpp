@@ -7,7 +7,7 @@
 #include "app/exit_codes.h"
 #include "support/log.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 int exit_code(ErrorKind kind) {
   switch (kind) {
@@ -49,4 +49,4 @@ int run(const std::vector<std::string>& args, std::istream& in, std::ostream& ou
   return code;
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -8,7 +8,7 @@
 
 #include "support/error.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Runs fxtrace with `args` (without the program's name) and returns its exit code.  Never throws; errors are
 // written to `err`.  Writing to `out` may throw std::system_error (descriptor_stream.h).  Reads and writes
@@ -20,4 +20,4 @@ int exit_code(ErrorKind kind);
 // A defect of fxtrace as an Error.
 Error internal_error(const std::exception& defect);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

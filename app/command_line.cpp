@@ -14,7 +14,7 @@
 #include "app/version.h"
 #include "support/text/nearest.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -250,4 +250,4 @@ Error CommandLine::unknown_option(const std::string& name, const CLI::App* app,
                      {hint});
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

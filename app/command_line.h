@@ -12,7 +12,7 @@
 #include "app/console.h"
 #include "support/error.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 class CommandLine {
  public:
@@ -39,4 +39,4 @@ class CommandLine {
   std::vector<std::pair<CLI::App*, Command>> commands_;
 };
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -8,7 +8,7 @@
 
 #include "passes/pass.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 // "run|skip".
@@ -39,7 +39,7 @@ OptionText describe(const CLI::Option& option) {
   if (option.get_type_size() == 0 || option.get_type_name().empty()) return text;
   text.value = option.get_type_name();
   text.is_file = text.value == "FILE" || text.value == "LIB";
-  text.is_repeatable = option.get_multi_option_policy() != CLI::MultiOptionPolicy::TakeLast;
+  text.is_repeatable = option.get_items_expected_max() > 1 || option.get_trigger_on_parse();
   text.choices = words_of(text.value);
   if (text.names.back() == "--pass") {
     for (const Pass& pass : passes()) text.choices.emplace_back(pass.name);
@@ -90,4 +90,4 @@ std::string CommandText::usage() const {
   return text;
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

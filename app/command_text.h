@@ -8,7 +8,7 @@ namespace CLI {
 class App;
 }
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 struct OptionText {
   std::vector<std::string> names;  // "-o", "--output"; for an argument just its name: "MODEL"
@@ -40,4 +40,4 @@ struct CommandText {
 
 CommandText describe(const CLI::App& app);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

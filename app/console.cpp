@@ -8,10 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/log.h"
 #include "support/text/number_in.h"
 #include "support/text/printable.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 // Returns the width from COLUMNS, else that of the terminal.
@@ -64,4 +65,15 @@ void Console::error(const Error& error) {
   err_.flush();
 }
 
-}  // namespace fxtrace::cli
+Listener listener_of(Console& console) {
+  const auto remark = [&console](const char* kind) {
+    return [&console, kind](const std::string& text) { console.remark(kind, text); };
+  };
+  return {.progress = log::info,
+          .warning = [&console](const std::string& text) { console.warning(text); },
+          .note = remark("note"),
+          .hint = remark("hint"),
+          .status = [&console](const std::string& text) { console.note(text); }};
+}
+
+}  // namespace fxtrace::internal::cli

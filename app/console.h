@@ -9,10 +9,11 @@
 
 #include <sys/types.h>
 
+#include "fxtrace/listener.h"
 #include "support/error.h"
 #include "writers/formats/text_layout.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Identifies a file independently of paths and links.
 struct FileIdentity {
@@ -63,4 +64,7 @@ class Console {
   std::vector<ReadFile> files_read_;
 };
 
-}  // namespace fxtrace::cli
+// Returns a listener that writes to the console, which must outlive it; progress goes to the log.
+Listener listener_of(Console& console);
+
+}  // namespace fxtrace::internal::cli

@@ -1,7 +1,7 @@
 // The exit codes of fxtrace.
 #pragma once
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 inline constexpr int kDone = 0;
 inline constexpr int kNegative = 1;  // of check and verify, diff --fail-on and --exit-code, catalog --strict
@@ -10,4 +10,4 @@ inline constexpr int kBadInput = 3;      // ErrorKind::kInput: input, output, me
 inline constexpr int kModuleFailed = 4;  // with --strict
 inline constexpr int kDefect = 70;       // ErrorKind::kInternal
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -6,7 +6,7 @@
 
 #include "app/command_text.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr std::size_t kWidth = 100;
@@ -84,4 +84,4 @@ std::string format_help(const CLI::App* app) {
   return out.str();
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

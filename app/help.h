@@ -5,9 +5,9 @@
 
 #include <CLI/CLI.hpp>
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Formats the help of `app`; its footer is the example.  To be set once, at the top-level app.
 std::string format_help(const CLI::App* app);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -59,7 +59,7 @@ void check_limit() {
       "fxtrace: error: it needed more memory than `ulimit -d` allows (less than 16 MiB)\n"
       "hint: start fxtrace with a larger limit\n";
   static_cast<void>(!::write(STDERR_FILENO, kMessage.data(), kMessage.size()));
-  ::_exit(fxtrace::cli::kBadInput);
+  ::_exit(fxtrace::internal::cli::kBadInput);
 }
 
 // Runs before the constructors of all libraries, which allocate.

@@ -40,7 +40,7 @@ bool provide_stack() {
 }
 
 void interrupted(int signal) {
-  fxtrace::cli::remove_unfinished_output();
+  fxtrace::internal::cli::remove_unfinished_output();
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
         "fxtrace: error: the stack is limited to less than 512 KiB\n"
         "hint: start fxtrace with a larger `ulimit -s`\n";
     static_cast<void>(!::write(STDERR_FILENO, kMessage.data(), kMessage.size()));
-    ::_exit(fxtrace::cli::kBadInput);
+    ::_exit(fxtrace::internal::cli::kBadInput);
   }
   fill_standard_descriptors();
   // A closed pipe is an error of the write, and does not end the process.
@@ -68,8 +68,8 @@ int main(int argc, char** argv) {
   std::cin.tie(nullptr);
 
   const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
-  fxtrace::cli::DescriptorStream out(STDOUT_FILENO);
-  const int code = fxtrace::cli::run(args, std::cin, out, std::cerr);
+  fxtrace::internal::cli::DescriptorStream out(STDOUT_FILENO);
+  const int code = fxtrace::internal::cli::run(args, std::cin, out, std::cerr);
   std::cerr.flush();
   // LibTorch's destructors take 55 ms, and nothing is left for them to do.
   ::_exit(code);

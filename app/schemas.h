@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 struct JsonSchema {
   std::string_view name;  // "graph_collection"
@@ -15,4 +15,4 @@ struct JsonSchema {
 // Sorted by name.
 const std::vector<JsonSchema>& schemas();
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "app/process/lockdown.h"
-#include "fxtrace/operator_libraries.h"
+#include "pipelines/libtorch/operator_libraries.h"
 #include "support/json_emitter.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 struct Wall {
@@ -72,4 +72,4 @@ void write_version_json(std::ostream& out) {
   });
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -4,10 +4,10 @@
 
 #include <ostream>
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Tries lock_down() in a child process, to report which mechanisms work here.  The format is
 // schemas/version.schema.json.
 void write_version_json(std::ostream& out);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

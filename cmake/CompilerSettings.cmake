@@ -88,18 +88,18 @@ function(fxtrace_precompiled target)
   endif()
 endfunction()
 
-# fxtrace_library(NAME SOURCES a.cpp ... LIBRARIES fxtrace::support ...): the static library fxtrace_NAME with the
-# alias fxtrace::NAME; users include its headers from the root of lib/.
+# fxtrace_library(NAME LIBRARIES fxtrace::support ... [SOURCES generated.cpp ...] [EXCLUDE a.cpp ...]): the static library
+# fxtrace_NAME of all sources in this folder and below, with the alias fxtrace::NAME; users include its headers from the root of lib/.
 function(fxtrace_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
-  add_library(fxtrace_${name} STATIC ${arg_SOURCES})
+  cmake_parse_arguments(arg "" "" "SOURCES;EXCLUDE;LIBRARIES" ${ARGN})
+  file(GLOB_RECURSE _sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  foreach(_source IN LISTS arg_EXCLUDE)
+    list(REMOVE_ITEM _sources ${_source})
+  endforeach()
+  add_library(fxtrace_${name} STATIC ${_sources} ${arg_SOURCES})
   add_library(fxtrace::${name} ALIAS fxtrace_${name})
   target_include_directories(fxtrace_${name} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib>
-    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/fxtrace>)
+    ${PROJECT_SOURCE_DIR}/lib ${PROJECT_SOURCE_DIR}/include)
   target_compile_features(fxtrace_${name} PUBLIC cxx_std_20)
   target_link_libraries(fxtrace_${name} PUBLIC ${arg_LIBRARIES})
-  set_target_properties(fxtrace_${name} PROPERTIES EXPORT_NAME ${name})
-  install(TARGETS fxtrace_${name} EXPORT fxtraceTargets
-          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Development)
 endfunction()

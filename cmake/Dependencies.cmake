@@ -12,7 +12,9 @@ find_library(SQLITE3_ARCHIVE NAMES libsqlite3.a)
 mark_as_advanced(SQLITE3_ARCHIVE)
 add_library(fxtrace_sqlite3 INTERFACE)
 if(SQLITE3_ARCHIVE)
-  target_link_libraries(fxtrace_sqlite3 INTERFACE ${SQLITE3_ARCHIVE} m ${CMAKE_DL_LIBS})
+  # The system's archive is not for shared libraries.
+  target_link_libraries(fxtrace_sqlite3 INTERFACE
+    $<IF:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,MODULE_LIBRARY>,PkgConfig::sqlite3,${SQLITE3_ARCHIVE}> m ${CMAKE_DL_LIBS})
   target_include_directories(fxtrace_sqlite3 SYSTEM INTERFACE ${sqlite3_INCLUDE_DIRS})
 else()
   target_link_libraries(fxtrace_sqlite3 INTERFACE PkgConfig::sqlite3)

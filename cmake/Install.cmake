@@ -1,21 +1,17 @@
 # The package that find_package(fxtrace) finds.  What is installed besides stands where it is built.  Components:
 # Runtime (the program and the plugin), Development (libraries and headers), BuiltWith (see lib/execute).
-include(CMakePackageConfigHelpers)
+if(TARGET fxtrace_whole)
+  include(CMakePackageConfigHelpers)
 
-set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/fxtrace)
-install(EXPORT fxtraceTargets NAMESPACE fxtrace:: DESTINATION ${_package} COMPONENT Development)
-configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fxtraceConfig.cmake.in ${PROJECT_BINARY_DIR}/fxtraceConfig.cmake
-  INSTALL_DESTINATION ${_package} PATH_VARS FXTRACE_INSTALL_PLUGINDIR NO_CHECK_REQUIRED_COMPONENTS_MACRO)
-# Before 1.0 a minor version may change anything.
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/fxtraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/fxtraceConfig.cmake ${PROJECT_BINARY_DIR}/fxtraceConfigVersion.cmake
-        DESTINATION ${_package} COMPONENT Development)
-
-# Headers include each other from the root of lib/; that of the library itself is <fxtrace/fxtrace.h>.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fxtrace COMPONENT Development
-        FILES_MATCHING PATTERN "*.h" PATTERN fxtrace EXCLUDE PATTERN torchscript EXCLUDE PATTERN execute EXCLUDE)
-install(FILES ${PROJECT_SOURCE_DIR}/lib/fxtrace/fxtrace.h ${PROJECT_SOURCE_DIR}/lib/fxtrace/plugin_folder.h
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fxtrace COMPONENT Development)
+  set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/fxtrace)
+  install(EXPORT fxtraceTargets NAMESPACE fxtrace:: DESTINATION ${_package} COMPONENT Development)
+  configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fxtraceConfig.cmake.in ${PROJECT_BINARY_DIR}/fxtraceConfig.cmake
+    INSTALL_DESTINATION ${_package} PATH_VARS FXTRACE_INSTALL_PLUGINDIR NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+  # Before 1.0 a minor version may change anything.
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/fxtraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/fxtraceConfig.cmake ${PROJECT_BINARY_DIR}/fxtraceConfigVersion.cmake
+          DESTINATION ${_package} COMPONENT Development)
+endif()
 
 # Licences of what is in the program, those of libraries as Debian's packages tell them; a release has those that it was built of.
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fxtrace COMPONENT Runtime)

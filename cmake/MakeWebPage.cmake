@@ -70,7 +70,7 @@ take(before_data "{{data}}")
 
 file(WRITE ${OUTPUT}.new "#include \"writers/pictures/html_page.h\"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 HtmlPage html_page() {
   return {R\"fxtrace_page(${before_title})fxtrace_page\",
@@ -78,6 +78,6 @@ HtmlPage html_page() {
           R\"fxtrace_page(${page})fxtrace_page\"};
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal
 ")
 file(RENAME ${OUTPUT}.new ${OUTPUT})

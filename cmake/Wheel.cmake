@@ -11,9 +11,9 @@ set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib/fxtrace")
 add_link_options(-Wl,--disable-new-dtags)
 
 # What the program needs of the system besides the libraries of C and C++, so that a machine needs nothing else.
-function(fxtrace_bundle_libraries target)
+function(fxtrace_bundle_libraries program library)
   install(CODE "
-    file(GET_RUNTIME_DEPENDENCIES EXECUTABLES \"$<TARGET_FILE:${target}>\" RESOLVED_DEPENDENCIES_VAR libraries
+    file(GET_RUNTIME_DEPENDENCIES EXECUTABLES \"${program}\" LIBRARIES \"${library}\" RESOLVED_DEPENDENCIES_VAR libraries
          PRE_EXCLUDE_REGEXES \"^ld-linux\" \"^lib(c|m|dl|rt|pthread|stdc[+][+]|gcc_s)[.]so\")
     foreach(library IN LISTS libraries)
       get_filename_component(name \${library} NAME)

@@ -19,6 +19,9 @@ DEFINED = re.compile(
 LOCAL = re.compile(r"^ +(?:(?:static )?const(?:expr)? [^=({;]*?\b(k[A-Z]\w*)|using (\w+) =)", re.MULTILINE)
 
 
+MORE = re.compile(r"^\w[^;{(]*? = [^;]*;", re.MULTILINE)  # variables of one declaration
+
+
 def private_names(text: str) -> dict[str, str]:
     """The names of anonymous namespaces and macros, with what aliases stand for, which may be the same in two files."""
     names = dict.fromkeys(re.findall(r"^#define (\w+)", text, re.MULTILINE), "")
@@ -27,6 +30,8 @@ def private_names(text: str) -> dict[str, str]:
             names[alias[1]] = alias[2].strip()
         elif line[:1].strip() and not line.startswith(NO_NAME) and (defined := DEFINED.match(line)):
             names[next(filter(None, defined.groups()))] = ""
+    for declaration in MORE.findall("".join(PRIVATE.findall(text))):
+        names.update(dict.fromkeys(re.findall(r",\s+(\w+) = ", declaration), ""))
     return names
 
 

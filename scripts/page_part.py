@@ -13,9 +13,8 @@ def hold(page: pathlib.Path, text: str, writer: str, *, check: bool) -> bool:
     return True
 
 
-def update(page: pathlib.Path, writer: str, part: str, *, check: bool, comment: tuple[str, str] = ("<!-- ", " -->")) -> bool:
+def update(page: pathlib.Path, writer: str, part: str, *, check: bool) -> bool:
     """Write the part into the file, or, to check, say that it differs.  Return whether the file holds it."""
-    before, after = comment
-    begin, end = f"{before}{writer} writes what follows{after}\n", f"{before}end of what {writer} writes{after}\n"
+    begin, end = f"<!-- {writer} writes what follows -->\n", f"<!-- end of what {writer} writes -->\n"
     head, _, rest = page.read_text(encoding="utf-8").partition(begin)
     return hold(page, f"{head}{begin}{part}{end}{rest.partition(end)[2]}", writer, check=check)

@@ -118,4 +118,5 @@ def module(schema: Schema, name: str, with_methods: dict[str, bool], others: dic
     lines = [f"from {place} import {', '.join(sorted(names, key=lambda name: (name.islower(), name)))}\n" for place, names in sorted(imports.items())]
     text = f'"""The records of a document. scripts/reference writes this file from schemas/{name}.schema.json, which says what each field means."""\n'
     text += "\nfrom __future__ import annotations\n\n" + "".join(line for line in lines if "from ." not in line) + "\n"
-    return text + "".join(line for line in lines if "from ." in line) + body
+    names = textwrap.fill(", ".join(f'"{name}"' for name in sorted(own)) + ",", 128, initial_indent="    ", subsequent_indent="    ")
+    return text + "".join(line for line in lines if "from ." in line) + f"\n__all__ = [\n{names}\n]\n" + body

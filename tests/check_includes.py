@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that a library links what it includes and nothing else, that links go down the rows that docs/contributing/architecture.md draws,
-that LibTorch stays where it belongs, that every source file is built, that files named in comments and docs exist, that
+that LibTorch stays where it belongs, that public headers include nothing else of ours, that files named in comments and docs exist, that
 classes, functions and code on the pages for contributors are those of the sources, that no two files of lib/ and app/ have
 one name, and that a pass has the name of its file.
 
@@ -16,7 +16,7 @@ import tempfile
 WITH_LIBTORCH = {"execute"}
 LIBTORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
 # Nobody links the plugin.  Who opens it includes its interface and nothing else of it; the rest is hidden in there.
-PLUGIN, PLUGIN_INTERFACE, PLUGIN_USERS = "execute", "execute/plugin.h", {"fxtrace", "verify"}
+PLUGIN, PLUGIN_INTERFACE, PLUGIN_USERS = "execute", "execute/plugin.h", {"pipelines", "verify"}
 # Of other people's libraries: what their headers begin with, and what CMake calls them.
 OTHERS = {
     "nlohmann/": "nlohmann_json::nlohmann_json",
@@ -45,7 +45,8 @@ LAYERS = {
 }
 MOST_LINES = 15  # of a folder's README
 MOST_FILES = 25  # of C++ in a folder
-TABLES = {"python", "schemas"}  # which the package reads too, and which cmake/EmbeddedTexts.cmake makes of texts
+# Tables that the package reads too, those that cmake/EmbeddedTexts.cmake makes of texts, and the public headers.
+TABLES = {"python", "schemas", "fxtrace"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -90,7 +91,7 @@ def problems(root):
                         yield f"{place}: {name} is not ours: include it with <>"
                 elif quoted and (target not in {*names, *TABLES} or "/" not in name):
                     yield f'{place}: "{name}" is not a path from the root of lib/ or of the project'
-                elif quoted and not any(path.exists() for path in (root / "lib" / name, root / name, (root / name).with_suffix(".txt"))):
+                elif quoted and not any(path.exists() for path in (root / "lib" / name, root / "include" / name, root / name, (root / name).with_suffix(".txt"))):
                     yield f'{place}: "{name}" does not exist'
                 elif target == PLUGIN != library.name:
                     if library.name not in PLUGIN_USERS or name != PLUGIN_INTERFACE:
@@ -134,15 +135,13 @@ def not_as_drawn(root):
                 yield f"docs/contributing/architecture.md: {library.name} links {target}, which is not drawn below it"
 
 
-def not_built(root):
-    """Yields every .cpp that the CMakeLists.txt above it does not name."""
-    for path in sorted([*root.glob("lib/**/*.cpp"), *root.glob("app/**/*.cpp"), *root.glob("tests/unit/**/*.cpp")]):
-        folder = path.parent
-        while not (folder / "CMakeLists.txt").exists() and folder != root:
-            folder = folder.parent
-        words = re.split(r"[\s()]+", (folder / "CMakeLists.txt").read_text(encoding="utf-8"))
-        if path.relative_to(folder).as_posix() not in words:
-            yield f"{path.relative_to(root)}: not in {(folder / 'CMakeLists.txt').relative_to(root)}"
+def not_public(root):
+    """Yields includes of public headers that are not installed with them."""
+    for path in sorted(root.glob("include/**/*.h")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            match = INCLUDE.match(line)
+            if match and (match[1] == '"' or "/" in match[2]) and not (root / "include" / match[2]).exists():
+                yield f"{path.relative_to(root)}:{number}: users do not have {match[2]}"
 
 
 def folders(root):
@@ -173,7 +172,7 @@ FILE_NAME = re.compile(r"(?<![\w./<*-])(?!torch/)((?:[a-z_]+/)*[a-z_0-9]+)\.(h|c
 
 def not_there(root):
     """Yields files of ours that a comment or a page names and that do not exist."""
-    sources = [path for folder in ("app", "lib", "tests", "docs") for path in root.glob(f"{folder}/**/*")]
+    sources = [path for folder in ("app", "lib", "include", "tests", "docs") for path in root.glob(f"{folder}/**/*")]
     sources = sorted(path for path in [*sources, *root.glob("*.md")] if path.suffix in {".h", ".cpp", ".md"})
     paths = [path.relative_to(root).parts for path in [*sources, *root.glob("**/*.inc")]]
     known = {"/".join(parts[first:]) for parts in paths for first in range(len(parts))}
@@ -211,7 +210,7 @@ def blocks_and_prose(page):
 def not_in_sources(root):
     """Yields classes, functions and lines of C++ and Python on the pages for contributors that the sources do not have.  Of a
     function it does not see whose it is, and of lines not whether they follow each other."""
-    sources = [path for folder in ("app", "lib", "tests") for path in root.glob(f"{folder}/**/*") if path.suffix in {".h", ".cpp", ".py"}]
+    sources = [path for folder in ("app", "lib", "include", "tests") for path in root.glob(f"{folder}/**/*") if path.suffix in {".h", ".cpp", ".py"}]
     texts = [path.read_text(encoding="utf-8") for path in sources if path.name != pathlib.Path(__file__).name]
     lines = {line.strip() for text in texts for line in text.splitlines()}
     declared = {part for text in texts for name in DECLARED.findall(text) for part in name.split("::")}
@@ -255,14 +254,14 @@ def misnamed_passes(root):
 
 
 def all_problems(root):
-    return [found for check in (problems, upward, not_as_drawn, not_built, without_readme, too_many_files, not_there, not_in_sources, one_name_twice, misnamed_passes) for found in check(root)]
+    return [found for check in (problems, upward, not_as_drawn, not_public, without_readme, too_many_files, not_there, not_in_sources, one_name_twice, misnamed_passes) for found in check(root)]
 
 
 def self_test():
     libraries = ("support", "graph", "passes", "trace", "execute")
     files = {f"lib/{library}/README.md": "# See gone.h\n" if library == "trace" else "#\n" for library in libraries} | {
-        "lib/fxtrace/README.md": "#\n" * (MOST_LINES + 1),
-        "docs/contributing/architecture.md": "Each library stands on those below it:\n\n```\n app   all │ fxtrace\n ────\n graph  nodes │ execute\n"
+        "lib/pipelines/README.md": "#\n" * (MOST_LINES + 1),
+        "docs/contributing/architecture.md": "Each library stands on those below it:\n\n```\n app   all │ pipelines\n ────\n graph  nodes │ execute\n"
         "               graph_like\n ────\n support\n ────\n trace\n```\n",
         "lib/support/CMakeLists.txt": "fxtrace_library(support SOURCES)",
         "lib/support/error.h": "#pragma once\n#include <string>\nclass Error;\nvoid raise(Error);\n",
@@ -297,19 +296,20 @@ def self_test():
         "lib/execute/inner.h": "#pragma once\n#include <torch/script.h>\n",
         "app/CMakeLists.txt": "add_executable(fxtrace main.cpp)",
         "app/commands/forgotten.cpp": "",
+        "include/fxtrace/node.h": '#include "fxtrace/node.h"\n#include "graph/graph.h"\n',
         "app/main.cpp": '#include "execute/plugin.h"\n',
-        "lib/fxtrace/CMakeLists.txt": "fxtrace_library(fxtrace SOURCES loader.cpp)",
-        "lib/fxtrace/loader.cpp": '#include "execute/plugin.h"\n#include "execute/inner.h"\n',
+        "lib/pipelines/CMakeLists.txt": "fxtrace_library(pipelines)",
+        "lib/pipelines/loader.cpp": '#include "execute/plugin.h"\n#include "execute/inner.h"\n',
     }
     expected = [
         "app/main.cpp:1: app may not include execute/plugin.h",
-        "lib/fxtrace/loader.cpp:2: fxtrace may not include execute/inner.h",
         "lib/graph/bad.h: no #pragma once",
         "lib/graph/bad.h:1: graph does not link CLI11::CLI11",
         "lib/graph/bad.h:2: graph includes LibTorch's ATen/ATen.h",
         'lib/graph/bad.h:3: "graph.h" is not a path from the root of lib/ or of the project',
         "lib/graph/graph.h:2: graph does not link fxtrace::support",
         "lib/graph/CMakeLists.txt: spdlog::spdlog_header_only is linked, and nothing of it is included",
+        "lib/pipelines/loader.cpp:2: pipelines may not include execute/inner.h",
         "lib/torchscript/values/value.h:3: torchscript does not link fxtrace::interpreter",
         'lib/trace/trace.h:2: "trace/gone.h" does not exist',
         'lib/trace/trace.h:4: "python/gone.inc" does not exist',
@@ -320,8 +320,8 @@ def self_test():
         "docs/contributing/architecture.md: passes is not drawn",
         "docs/contributing/architecture.md: torchscript is not drawn",
         "docs/contributing/architecture.md: trace links support, which is not drawn below it",
-        "app/commands/forgotten.cpp: not in app/CMakeLists.txt",
-        f"lib/fxtrace/README.md: has more than {MOST_LINES} lines",
+        "include/fxtrace/node.h:2: users do not have graph/graph.h",
+        f"lib/pipelines/README.md: has more than {MOST_LINES} lines",
         "lib/graph/wide: has 26 files, more than 25",
         "lib/graph/graph.h:4: graph/lost.cpp does not exist",
         "lib/trace/README.md:1: gone.h does not exist",

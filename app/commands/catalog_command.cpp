@@ -28,25 +28,22 @@
 #include "app/commands/catalog_merge.h"
 #include "app/exit_codes.h"
 #include "app/options/catalog_files.h"
-#include "app/options/model.h"
 #include "app/options/operator_sets.h"
 #include "app/options/option_checks.h"
-#include "app/options/passes.h"
 #include "app/options/trace_options.h"
 #include "app/output/files.h"
 #include "app/process/isolation.h"
 #include "app/process/model_processes.h"
 #include "archive/content_check.h"
-#include "archive/content_facts.h"
-#include "catalog/content_key.h"
 #include "catalog/database.h"
 #include "catalog/model_rows.h"
-#include "exported/program/exported_archive.h"
 #include "operators/operators.h"
 #include "opinfo/traits.h"
-#include "partition/partition.h"
+#include "pipelines/answers/catalog_rows.h"
+#include "pipelines/backends.h"
+#include "pipelines/read_model.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -60,127 +57,6 @@ struct CatalogArguments : ModelArguments {
   std::int64_t jobs = 0;  // 0: one per core
   bool merges = false, verify_content = false;
 };
-
-// --- one model, in its own process ---
-
-// The way to read one model.
-struct Reading {
-  Config config;
-  std::vector<Rule> backends;
-  std::string known;  // the content key of the last run; the same content is not traced again
-};
-
-// Writes the rows of write(), or an error row if it throws.
-void write_or_tell(const std::string& program, std::ostream& out,
-                   const std::function<void(catalog::RowWriter&)>& write) {
-  std::ostringstream text;
-  catalog::RowWriter rows(text);
-  try {
-    write(rows);
-  } catch (const Error& error) {
-    text.str("");
-    write_error_row(error, program, rows);
-  }
-  out << text.view();
-}
-
-// Writes what backends take of the model.
-void write_backends(const Reading& reading, const InputFile& input, const FileInfo& info, Isolated& isolated,
-                    Console& console, catalog::RowWriter& rows) {
-  if (reading.backends.empty()) return;
-  const GraphCollection collection =
-      operators_of(config_for(reading.config, info.kind), input, info, isolated, console);
-  for (const Rule& backend : reading.backends) {
-    PartitionRequest request;
-    request.sets.push_back(set_of(backend));
-    const Partition found = partition(collection, std::move(request));
-    const LeftReason* first = found.reasons.empty() ? nullptr : &found.reasons.front();
-    rows.row(catalog::TableId::kBackends,
-             {backend.set, static_cast<std::int64_t>(found.regions()), found.calls.all, found.calls.taken,
-              found.operators.all, found.operators.taken, catalog::number_cell(found.macs),
-              catalog::number_cell(found.taken_macs), found.cut_edges,
-              found.cut_unknown > 0 ? catalog::Cell() : catalog::number_cell(found.cut_bytes),
-              first == nullptr ? catalog::Cell() : catalog::Cell(first->target),
-              first == nullptr ? catalog::Cell() : catalog::Cell(first->text)});
-  }
-}
-
-void write_collection(const Config& config, const InputFile& input, Isolated& isolated, Console& console,
-                      catalog::RowWriter& rows) {
-  GraphCollection& collection = isolated.keep_alive(read_collection_file(input, console));
-  run_passes(config.passes, collection, console);
-  write_model_rows(collection, {}, rows);
-}
-
-// `program` names the program in an archive of several.
-void write_traced(const Config& config, const InputFile& input, const FileInfo& info,
-                  const std::string& program, Isolated& isolated, Console& console,
-                  catalog::RowWriter& rows) {
-  TraceRequest wanted;
-  wanted.description = true;
-  wanted.graphs_if_any = true;
-  TraceResult& result = trace_file(input, info, config_for_costs(config_for(config, info.kind), info.kind),
-                                   wanted, isolated, console);
-  run_passes(config.passes, result.collection, console);
-  write_model_rows(result.collection, {program, result.description.producer}, rows);
-}
-
-// Returns the programs to read, if the archive has several.
-std::vector<std::string> programs_of(const Config& config, const FileInfo& info) {
-  if (config.options.model || info.kind != FileKind::kExportedProgram) return {};
-  std::vector<std::string> programs = ExportedArchive(info).models();
-  if (programs.size() == 1) programs.clear();
-  return programs;
-}
-
-// Writes the rows of a collection, of a model, or of each program of an archive.
-void write_rows(const Reading& reading, const InputFile& input, const FileInfo& info, Isolated& isolated,
-                Console& console, std::ostream& out) {
-  std::vector<std::string> programs;
-  const Config& config = reading.config;
-  write_or_tell("", out, [&](catalog::RowWriter& rows) {
-    if (may_be_collection(input, info)) {
-      write_collection(config, input, isolated, console, rows);
-      return write_backends(reading, input, info, isolated, console, rows);
-    }
-    if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
-    programs = programs_of(config, info);
-    if (!programs.empty()) return;
-    write_traced(config, input, info, "", isolated, console, rows);
-    write_backends(reading, input, info, isolated, console, rows);
-  });
-  for (const std::string& program : programs) {
-    write_or_tell(program, out, [&](catalog::RowWriter& rows) {
-      Reading own = reading;
-      own.config.options.model = program;
-      write_traced(own.config, input, info, program, isolated, console, rows);
-      write_backends(own, input, info, isolated, console, rows);
-    });
-  }
-}
-
-// Writes a line with the content key, and the rows if the key is not the known one.
-void write_reading(Reading reading, const InputFile& input, Isolated& isolated, Console& console,
-                   std::ostream& out) {
-  open_libraries(reading.config.options, false, listener_of(console), isolated);
-  FileInfo info;
-  try {
-    info = with_input(input, [&] { return identify_file(input.file()); });
-  } catch (const Error& error) {
-    out << catalog::content_key(input.file(), {}) << "\n";
-    catalog::RowWriter rows(out);
-    return write_error_row(error, "", rows);
-  }
-  const std::string key = catalog::content_key(input.file(), info);
-  out << key << "\n";
-  if (const auto& digests = input.file().digests(); digests && !digests->damaged.empty()) {
-    catalog::RowWriter rows(out);
-    return write_error_row(input_error(damage_text(digests->damaged)), "", rows);
-  }
-  if (key != reading.known) write_rows(reading, input, info, isolated, console, out);
-}
-
-// --- all models ---
 
 // A file in memory, mapped to read its bytes.
 class Mapped {
@@ -248,10 +124,10 @@ class Progress {
   Clock::time_point start_ = Clock::now(), told_ = start_;
 };
 
-class Run {
+class CatalogRun {
  public:
-  Run(const CatalogArguments& arguments, const Config& config, std::vector<Rule> backends, CatalogFiles files,
-      Console& console)
+  CatalogRun(const CatalogArguments& arguments, const Config& config, std::vector<Rule> backends,
+             CatalogFiles files, Console& console)
       : config_(config),
         backends_(std::move(backends)),
         files_(std::move(files)),
@@ -308,15 +184,6 @@ class Run {
     return arguments.jobs > 0 ? static_cast<std::size_t>(arguments.jobs)
                               : std::max(1U, std::thread::hardware_concurrency());
   }
-  // Returns everything that decides which rows a file gives; a change makes the catalog read all files again.
-  static std::string settings_of(const Config& config, const std::vector<Rule>& backends,
-                                 bool verifies_content) {
-    std::string settings = std::string("fxtrace ") + FXTRACE_VERSION + " " + options_json(config);
-    if (verifies_content) settings += " --verify-content";
-    for (const Rule& backend : backends) settings += "\n" + backend.name + "\n" + backend.set_text;
-    return settings;
-  }
-
   void begin(std::size_t i) {
     const std::string name(files_[i].name);
     catalog::FileState& state = states_[i];
@@ -334,9 +201,9 @@ class Run {
         return count(i);
       }
       catalog_.number(name);
-      const Reading reading{config_, backends_, known ? known->content : ""};
+      const CatalogReading reading{config_, backends_, known ? known->content : ""};
       processes_.start(i, input, [&](Isolated& isolated, std::ostream& out) {
-        write_reading(reading, input, isolated, console_, out);
+        write_catalog_rows(reading, input, isolated, out);
       });
     } catch (const Error& error) {
       add_error(i, error);
@@ -432,7 +299,7 @@ int run_catalog(const CatalogArguments& arguments, Console& console) {
   }
   if (arguments.files.paths.empty() && arguments.files.lists.empty())
     throw usage_error("expected a PATH, or a list of files with --files-from");
-  Run run(arguments, config, std::move(backends), CatalogFiles(arguments.files, console), console);
+  CatalogRun run(arguments, config, std::move(backends), CatalogFiles(arguments.files, console), console);
   run.read_all();
   run.remove_missing(arguments.files.paths);
   run.commit();
@@ -483,4 +350,4 @@ Command make_catalog_command(CLI::App& app) {
   return [arguments](Console& console) { return run_catalog(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -14,7 +14,7 @@
 #include "app/process/open_files.h"
 #include "catalog/database.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -121,4 +121,4 @@ std::size_t merge_catalogs(const std::vector<std::string>& names, const std::str
   return failed;
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -7,7 +7,7 @@
 #include "app/console.h"
 #include "app/process/isolation.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Adds the rows of the catalogs in `names` to that in `output`, as if one run had read all files.  Of a file
 // in several, the state with the latest time counts, of equal ones the last.  A run that was killed can be
@@ -15,4 +15,4 @@ namespace fxtrace::cli {
 std::size_t merge_catalogs(const std::vector<std::string>& names, const std::string& output,
                            const IsolationArguments& isolation, Console& console);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -23,7 +23,6 @@
 #include "app/exit_codes.h"
 #include "app/options/answer.h"
 #include "app/options/cost_arguments.h"
-#include "app/options/model.h"
 #include "app/options/operator_sets.h"
 #include "app/options/option_checks.h"
 #include "app/options/trace_options.h"
@@ -32,34 +31,30 @@
 #include "app/process/descriptor_stream.h"
 #include "app/process/isolation.h"
 #include "app/process/open_files.h"
-#include "archive/content_check.h"
-#include "exported/program/tensor_sizes.h"
-#include "exported/verifier/program_verifier.h"
-#include "partition/partition.h"
+#include "pipelines/answers/model_check.h"
+#include "pipelines/backends.h"
 #include "rules/baseline.h"
 #include "rules/check.h"
 #include "rules/report_reader.h"
 #include "rules/rule.h"
 #include "rules/rule_file.h"
 #include "security/checkpoint_check.h"
-#include "security/security_scan.h"
 #include "support/log.h"
 #include "support/text/amount.h"
 #include "support/text/shell_word.h"
 #include "support/text/words.h"
-#include "symbolic/shape_env.h"
 #include "writers/check/check_words.h"
 #include "writers/check/check_writers.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr AnswerRow<CheckReports> kCheckFormats[] = {
-    {{".txt"}, write_check_text},
+    {{".txt"}, write_check},
     {{".json", "--json", "write JSON (schemas/check.schema.json)"}, write_plain<write_check_json>},
     {{".xml", "--junit", "write JUnit's XML, a test case for each rule"}, write_plain<write_check_junit>},
     {{".sarif", "--sarif", "write SARIF 2.1.0, a result for each offence"}, write_plain<write_check_sarif>},
-    {{".md", "--markdown", "write GitHub's Markdown"}, write_plain<write_check_markdown>}};
+    {{".md", "--markdown", "write GitHub's Markdown"}, write_markdown<write_check>}};
 
 struct CheckArguments : ModelArguments {
   CostArguments costs;
@@ -70,19 +65,6 @@ struct CheckArguments : ModelArguments {
   bool program = false, security = false, verify_content = false, programs_only = false;
   AnswerFormats<CheckReports> answer{kCheckFormats};
 };
-
-bool is_about_safety(const Rule& rule) { return rule.kind == RuleKind::kSecurity; }
-bool is_about_the_program(const Rule& rule) { return rule.kind == RuleKind::kProgram; }
-bool is_about_content(const Rule& rule) { return rule.kind == RuleKind::kVerifyContent; }
-bool is_about_any_file(const Rule& rule) { return is_about_safety(rule) || is_about_content(rule); }
-bool is_about_the_file(const Rule& rule) { return is_about_any_file(rule) || is_about_the_program(rule); }
-
-// Returns whether files of this kind hold no program: checkpoints, and pointers to files that were not
-// downloaded.
-bool holds_no_program(FileKind kind) {
-  return kind == FileKind::kTorchSave || kind == FileKind::kPickle || kind == FileKind::kSafetensors ||
-         kind == FileKind::kPointer;
-}
 
 struct Rules {
   std::vector<Rule> rules;
@@ -104,10 +86,8 @@ Rules resolve_rules(const CheckArguments& arguments, Console& console) {
     add_rule(result.rules, ops_rule(read_file(file), std::filesystem::path(file).filename().string()));
   for (const std::string& set : arguments.backends) add_rule(result.rules, read_backend(set, console));
   for (const std::string& file : arguments.rule_files)
-    read_rules(read_file(file), file, read_file, result.rules);
-  for (const Rule& rule : result.rules) {  // a wrong set is told before any work
-    if (rule.kind == RuleKind::kBackend) static_cast<void>(set_of(rule));
-  }
+    read_rules(read_file(file), file, read_file, check_set, result.rules);
+  std::ranges::for_each(result.rules, check_set);  // before any work
   result.are_default =
       result.rules.empty() && !arguments.security && !arguments.program && !arguments.verify_content;
   if (result.are_default) result.rules.push_back(no_failed_rule());
@@ -119,129 +99,6 @@ Rules resolve_rules(const CheckArguments& arguments, Console& console) {
     for (Rule& rule : security_rules()) add_rule(result.rules, std::move(rule));
   }
   return result;
-}
-
-// Returns the targets of the operators that options declare.
-std::vector<std::string> declared_operators(const TraceOptions& options) {
-  std::vector<std::string> targets;
-  for (const auto* schemas : {&options.op_schemas, &options.registered.schemas}) {
-    for (const std::string& schema : *schemas) {
-      std::string target = schema.substr(0, schema.find('('));
-      if (const std::size_t at = target.find("::"); at != std::string::npos) target.replace(at, 2, ".");
-      targets.push_back(std::ranges::count(target, '.') == 1 ? target + ".default" : target);
-    }
-  }
-  return targets;
-}
-
-// Returns the ranges of dimensions from options and guards.
-ShapeEnv dimensions_of(const GraphCollection& collection, const TraceOptions& options) {
-  ShapeEnv dimensions;
-  for (const DimensionRange& range : options.dimensions)
-    dimensions.narrow(range.name, {range.low, range.high});
-  add_guards(collection, dimensions);
-  return dimensions;
-}
-
-// Returns everything that the security checks find in the file and in its tensors.
-std::vector<SecurityFinding> findings_of(const InputFile& input, const FileInfo& info,
-                                         const security::CheckpointShards* shards) {
-  std::vector<SecurityFinding> findings =
-      with_input(input, [&] { return scan_security(input.file(), info, shards); });
-  if (info.kind != FileKind::kExportedProgram) return findings;
-  try {
-    auto tensors = find_cut_tensors(info);
-    findings.insert(findings.end(), std::make_move_iterator(tensors.begin()),
-                    std::make_move_iterator(tensors.end()));
-  } catch (const Error& error) {
-    findings.push_back({SecurityKind::kSize, "", "", error.what()});
-  }
-  return findings;
-}
-
-// Traces the model, or reads the collection.  If only rules about the file are checked, a file that cannot be
-// read is a finding.
-void read_model(const CheckArguments& arguments, const Config& given, const FileInfo& info,
-                const InputFile& input, bool is_needed, CheckedModel& model, Isolated& isolated,
-                Console& console) {
-  const Config config = config_for_costs(given, info.kind);
-  try {
-    GraphCollection& collection =
-        read_model_or_collection(config, arguments.trace.any(is_no_pass), input, isolated, console);
-    arguments.costs.apply(config, collection, console);
-    model.model = collection.model;
-    model.collection = &collection;
-    const bool is_saved = info.kind == FileKind::kText;
-    model.dimensions =
-        dimensions_of(collection, is_saved ? saved_options(collection).options : config.options);
-  } catch (const Error& error) {
-    if (is_needed || error.kind() == ErrorKind::kInternal) throw;
-    if (error.kind() == ErrorKind::kInput) {
-      model.findings.push_back({SecurityKind::kSize, "", "", error.what()});
-    } else if (arguments.trace.any()) {
-      throw;
-    }  // else the archive has several programs, and rules about the file need none of them
-  }
-}
-
-// Finds what backends do not take, for the rules about them, in the operators of the functional graph.
-void ask_backends(const std::vector<Rule>& rules, const Config& given, const FileInfo& info,
-                  const InputFile& input, CheckedModel& model, Isolated& isolated, Console& console) {
-  if (std::ranges::find(rules, RuleKind::kBackend, &Rule::kind) == rules.end()) return;
-  const GraphCollection collection = operators_of(given, input, info, isolated, console);
-  for (const Rule& rule : rules) {
-    if (rule.kind != RuleKind::kBackend) continue;
-    PartitionRequest request;
-    request.sets.push_back(set_of(rule));
-    for (BackendFinding& finding : findings_of(partition(collection, std::move(request)), rule.name))
-      model.left.push_back(std::move(finding));
-  }
-}
-
-// Writes the report as JSON for check_one(), which runs in the parent; the formats of the user are written
-// there.
-int check_model(const CheckArguments& arguments, Rules rules, const Config& given, const InputFile& input,
-                const security::CheckpointShards* shards, Output& output, Isolated& isolated,
-                Console& console) {
-  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-  const bool is_collection = may_be_collection(input, info);
-  if (is_collection) {
-    if (rules.are_default) std::erase_if(rules.rules, is_about_the_file);
-    if (std::ranges::any_of(rules.rules, is_about_the_program))
-      throw usage_error("--program checks a model's file, but " + input.display() + " is a collection");
-    if (std::ranges::any_of(rules.rules, is_about_content))
-      throw usage_error("--verify-content checks a model's file, but " + input.display() +
-                        " is a collection");
-  }
-  if (arguments.programs_only && holds_no_program(info.kind)) {
-    std::erase_if(rules.rules, std::not_fn(is_about_any_file));
-    console.remark("note", input.display() +
-                               " holds no program, so rules about programs are skipped: it is " + info.what);
-  }
-  CheckedModel model;
-  model.model.file = input.base_name();
-  model.model.kind = to_string(info.kind);
-  model.path = input.display();
-  model.declared = declared_operators(given.options);
-  const bool has_security = std::ranges::any_of(rules.rules, is_about_safety);
-  const bool has_content = std::ranges::any_of(rules.rules, is_about_content);
-  const bool has_others = !std::ranges::all_of(rules.rules, is_about_the_file);
-  if (has_content) model.content = with_input(input, [&] { return check_content(input.file(), info); });
-  if (std::ranges::any_of(rules.rules, is_about_the_program)) {
-    if (info.kind != FileKind::kExportedProgram)
-      throw input.with_display(
-          input_error("--program expects a torch.export program (.pt2), got " + info.what));
-    model.faults = with_input(input, [&] { return verify_programs(info, {.contents = !has_content}); });
-  }
-  if (has_security) model.findings = findings_of(input, info, shards);
-  if (has_others || (has_security && is_traceable(info.kind))) {
-    read_model(arguments, given, info, input, has_others, model, isolated, console);
-    ask_backends(rules.rules, given, info, input, model, isolated, console);
-  }
-  const CheckReport& report = isolated.keep_alive(fxtrace::check(std::move(rules.rules), model));
-  output.write([&](std::ostream& out) { write_check_report(report, out); });
-  const int code = report.holds() ? kDone : kNegative;
-  return model.collection == nullptr ? code : strict_code(given, *model.collection, input, console, code);
 }
 
 // The shards of a distributed checkpoint, opened for the check of its metadata, which lies beside them.
@@ -295,51 +152,24 @@ int check_one(const CheckArguments& arguments, const Rules& rules, const InputFi
   if (security::is_checkpoint_metadata(input.base_name()) &&
       std::ranges::any_of(rules.rules, is_about_safety))
     shards.emplace(input, arguments.isolation.seconds(), console);
+  const CheckRequest request{.rules = rules.rules,
+                             .has_default_rules = rules.are_default,
+                             .is_for_programs = arguments.programs_only,
+                             .has_trace_options = arguments.trace.any(is_no_pass),
+                             .must_trace = arguments.trace.any(),
+                             .at = arguments.costs.at,
+                             .shards = shards ? &shards->shards() : nullptr};
   const int code = run_isolated(
       arguments.isolation, input, product, console, config.options,
       [&](Isolated& isolated) {
-        return check_model(arguments, rules, config, input, shards ? &shards->shards() : nullptr, product,
-                           isolated, console);
+        // The report crosses to this process as JSON; the formats of the user are written here.
+        const CheckReport& report = isolated.keep_alive(check_model(config, request, input, isolated));
+        product.write([&](std::ostream& out) { write_check_report(report, out); });
+        return report.holds() ? kDone : kNegative;
       },
       shards ? shards->inputs() : std::vector<const InputFile*>());
   reports.models.push_back(read_check_report(text, input.display()));
   return code;
-}
-
-// Refuses a name in a rule that neither a model nor torch has: it is misspelled, and the rule would match
-// nothing.
-void refuse_unknown_names(const CheckReports& reports) {
-  const auto is_asked = [](const CheckReport& report) {
-    return !std::ranges::all_of(report.rules, is_about_the_file);
-  };
-  const auto first = std::ranges::find_if(reports.models, is_asked);
-  if (first == reports.models.end()) return;
-  // The names of each model's report that are unknown there, with a mark for paths, by rule.
-  std::vector<std::map<std::string_view, std::set<std::pair<std::string_view, bool>>>> all;
-  for (const CheckReport& report : reports.models) {
-    if (!is_asked(report)) continue;
-    auto& names = all.emplace_back();
-    for (const CheckReport::Unknown& one : report.unknown)
-      names[report.rules[one.rule].name].emplace(one.name, one.is_path);
-  }
-  for (const CheckReport::Unknown& unknown : first->unknown) {
-    const std::string& rule = first->rules[unknown.rule].name;
-    const bool is_nowhere = std::ranges::all_of(all, [&](const auto& names) {
-      const auto of_rule = names.find(rule);
-      return of_rule != names.end() && of_rule->second.contains({unknown.name, unknown.is_path});
-    });
-    if (!is_nowhere) continue;
-    std::vector<std::string> hints, nearest;
-    std::ranges::transform(unknown.nearest, std::back_inserter(nearest), shell_quoted);
-    if (!nearest.empty()) hints.push_back("did you mean " + listed(nearest, " or ") + "?");
-    if (!unknown.is_path) hints.emplace_back("--op-schema declares an operator of a library");
-    throw usage_error("the rule " + shell_quoted(rule) + " matches nothing: " + shell_quoted(unknown.name) +
-                          (unknown.is_path ? " is not the path of a module of "
-                                           : " is not an operator, function or type of ") +
-                          (reports.models.size() == 1 ? "the model" : "the models") +
-                          (unknown.is_path ? "" : ", nor a known one"),
-                      hints);
-  }
 }
 
 // The baseline: offences that are known, and those that the user wants to record as known.
@@ -396,7 +226,7 @@ class KnownOffences {
       });
     }
     for (CheckReport& report : reports.models) apply_baseline(baseline_, report);
-    if (!is_written_) tell_gone(reports, console);
+    if (!is_written_) report_gone(reports, console);
   }
 
   // Writes the baseline beside `output`, whose prepare() has run.
@@ -409,7 +239,7 @@ class KnownOffences {
 
  private:
   // Reports offences of the baseline that these models no longer have.
-  void tell_gone(const CheckReports& reports, Console& console) const {
+  void report_gone(const CheckReports& reports, Console& console) const {
     std::vector<std::string> others = models_of(baseline_);
     for (const CheckReports::Unread& unread : reports.unread) std::erase(others, path_from_here(unread.path));
     for (const CheckReport& report : reports.models) {
@@ -589,4 +419,4 @@ Command make_check_command(CLI::App& app) {
   return [arguments](Console& console) { return run_check(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

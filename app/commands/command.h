@@ -5,9 +5,9 @@
 
 #include "app/console.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Runs a command with its parsed options; returns the exit code (exit_codes.h) or throws Error.
 using Command = std::function<int(Console&)>;
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

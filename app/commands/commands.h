@@ -9,7 +9,7 @@ namespace CLI {
 class App;
 }
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Traces a model and writes the collection of graphs.
 Command make_trace_command(CLI::App& app);
@@ -42,4 +42,4 @@ Command make_check_command(CLI::App& app);
 // Verifies that the graph computes what the model computes.
 Command make_verify_command(CLI::App& app);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

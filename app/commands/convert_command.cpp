@@ -22,27 +22,17 @@
 #include "app/cli.h"
 #include "app/commands/commands.h"
 #include "app/exit_codes.h"
-#include "app/options/model.h"
 #include "app/options/option_checks.h"
-#include "app/options/passes.h"
 #include "app/options/refusals.h"
 #include "app/options/trace_options.h"
 #include "app/output/files.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
-#include "convert/lower/lowering.h"
-#include "convert/write/program_archive.h"
-#include "convert/write/program_copy.h"
-#include "convert/write/safetensors_file.h"
-#include "exported/program/exported_program.h"
-#include "exported/verifier/program_verifier.h"
-#include "fxtrace/pipeline.h"
-#include "fxtrace/saved_collection.h"
-#include "security/security_scan.h"
+#include "pipelines/answers/conversion.h"
 #include "support/text/number_in.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr std::string_view kExtension = ".pt2";
@@ -73,9 +63,6 @@ struct ConvertArguments : ModelArguments {
     if (has_part() && methods.size() > 1) throw usage_error("a part can be converted for one --method only");
   }
   bool has_part() const { return part.module || !part.from.empty() || !part.to.empty(); }
-  bool is_functional() const { return dialect == "aten"; }
-  bool is_without_weights() const { return no_weights || external_weights; }
-  bool example_inputs() const { return sample_inputs == "zeros"; }
 };
 
 // Returns whether the option changes the trace, and not only selects the model.
@@ -89,207 +76,40 @@ std::map<std::string, std::int64_t> read_hints(const std::vector<std::string>& t
         equals == std::string::npos ? std::nullopt
                                     : number_in<std::int64_t>(std::string_view(text).substr(equals + 1));
     if (!number || *number < 0) throw usage_error("--hint expects NAME=NUMBER, got '" + text + "'");
-    hints[text.substr(0, equals)] = *number;
+    const auto [hint, is_new] = hints.emplace(text.substr(0, equals), *number);
+    if (!is_new)
+      throw usage_error("--hint " + shell_word(hint->first) +
+                        ": given twice: " + std::to_string(hint->second) + " and " + std::to_string(*number));
   }
   return hints;
 }
 
-// The programs and refusals of a conversion, kept until they are written.
-struct Conversion {
-  std::vector<ProgramRecords> programs;
-  std::vector<Refusal> refusals;
-};
-
-// Copies an exported program that is only to be written anew.
-void copy(const ConvertArguments& arguments, const ExportedProgram& program, const InputFile& input,
-          const FileInfo& info, Conversion& conversion) {
-  conversion.programs.push_back(copy_program(program, arguments.example_inputs(), conversion.refusals));
-  add_faults(info, conversion.refusals);
-  const std::string graph = program.archive().program_record(program.name());
-  const std::string examples = program.archive().example_inputs_record(program.name());
-  for (const SecurityFinding& finding : scan_security(input.file(), info)) {
-    if (finding.kind == SecurityKind::kLibrary ||
-        (finding.record != graph && !finding.record.starts_with(examples)))
-      continue;
-    if (std::ranges::find(conversion.refusals, finding.message, &Refusal::why) == conversion.refusals.end())
-      conversion.refusals.push_back({.what = finding.record, .why = finding.message});
-  }
-  const auto is_example = [&](const Refusal& refusal) { return refusal.what.starts_with(examples); };
-  if (!arguments.example_inputs()) std::erase_if(conversion.refusals, is_example);
-  for (Refusal& refusal : conversion.refusals) {
-    if (is_example(refusal)) refusal.help = "--sample-inputs none";
-  }
-}
-
-// Keeps the options of inputs that belong to this method, as several methods share the options.
-void keep_own_inputs(const Program& program, const std::vector<std::string>& methods, TraceOptions& options) {
-  std::set<std::string> own, others;
-  for (const std::string& method : methods) {
-    for (const InputGuess& input : program.guess_inputs(method))
-      (method == options.method ? own : others).insert(input.name);
-  }
-  const auto is_of_another = [&](const auto& given) {
-    const std::string name = given.name.substr(0, given.name.find('.'));
-    return !own.contains(name) && others.contains(name);
-  };
-  std::erase_if(options.inputs, is_of_another);
-  std::erase_if(options.concrete, is_of_another);
-}
-
-const Node* find_node(const Graph& graph, const std::string& name) {
-  for (const NodeId id : graph.order()) {
-    if (graph.node(id).name == name) return &graph.node(id);
-  }
-  return nullptr;
-}
-
-// Returns the nodes of `flat`, in which no module is a leaf, that the node of `graph` stands for.  Throws
-// Error(kUsage) where they cannot be told apart.
-std::vector<NodeId> nodes_for(const Node& node, const Graph& graph, const Graph& flat) {
-  std::vector<NodeId> found;
-  if (node.op == Opcode::kCallModule) {
-    std::size_t calls = 0;
-    for (const NodeId id : graph.order()) {
-      const Node& other = graph.node(id);
-      calls += other.op == node.op && other.target == node.target ? 1 : 0;
-    }
-    if (calls > 1)
-      throw usage_error("the node " + node.name + " is one of " + std::to_string(calls) + " calls of " +
-                            *node.target + ", which is no part by itself",
-                        {"--module " + shell_word(*node.target) + " --call N converts one of them"});
-    for (const NodeId id : flat.order()) {
-      const Node& inner = flat.node(id);
-      const std::string& path = inner.scope->module_path;
-      if (inner.op == Opcode::kCallFunction && (path == *node.target || path.starts_with(*node.target + ".")))
-        found.push_back(id);
-    }
-    return found;
-  }
-  const auto is_alike = [&](const Node& other) {
-    return other.op == node.op && other.target == node.target && *other.scope == *node.scope;
-  };
-  std::size_t before = 0;  // the number of such nodes before it
-  for (const NodeId id : graph.order()) {
-    if (graph.node(id).id == node.id) break;
-    before += is_alike(graph.node(id)) ? 1 : 0;
-  }
-  for (const NodeId id : flat.order()) {
-    if (is_alike(flat.node(id)) && before-- == 0) return {id};
-  }
-  return found;
-}
-
-// Translates the names of nodes of a part, which are those of `fxtrace trace`, to names in the graph that is
-// converted, in which no module is a leaf.
-ExtractRequest part_in(const Graph& flat, const Graph& traced, const ExtractRequest& part) {
-  ExtractRequest result = part;
-  result.from.clear();
-  result.to.clear();
-  const auto translate = [&](const std::vector<std::string>& names, std::vector<std::string>& to, bool ends) {
-    for (const std::string& name : names) {
-      const Node* node = find_node(traced, name);
-      const std::vector<NodeId> all =
-          node == nullptr ? std::vector<NodeId>() : nodes_for(*node, traced, flat);
-      if (all.empty()) to.push_back(name);  // a name of the flat graph, or none
-      for (const NodeId id : all) {
-        const bool leaves = std::ranges::any_of(
-            flat.node(id).users, [&](NodeId user) { return std::ranges::find(all, user) == all.end(); });
-        if (!ends || leaves) to.push_back(flat.node(id).name);
-      }
-    }
-  };
-  translate(part.from, result.from, false);
-  translate(part.to, result.to, true);
-  return result;
-}
-
-ProgramRecords lower_method(const ConvertArguments& arguments, const Config& config, const InputFile& input,
-                            const TraceResult& traced, const ExtractRequest& part, Conversion& conversion,
-                            Console& console) {
-  LoweringOptions options = lowering_options(config.options, *traced.program, !arguments.has_part());
-  options.hints = read_hints(arguments.hints);
-  options.functional = arguments.is_functional();
-  options.freeze_state = arguments.state == "freeze";
-  options.dropped_outputs.insert(arguments.dropped_outputs.begin(), arguments.dropped_outputs.end());
-  options.quantized = arguments.quantized == "decomposed";
-  Lowered lowered = with_input(input, [&] {
-    if (!arguments.has_part()) return lower(traced.collection, *traced.program, options);
-    return lower(extract_part(traced.collection, part), *traced.program, options);
-  });
-  std::ranges::move(lowered.refusals, std::back_inserter(conversion.refusals));
-  if (!lowered.refusals.empty()) return {};
-  for (const std::string& note : lowered.notes) console.note(note);
-  ProgramRecords records = records_of(lowered.program, arguments.example_inputs());
-  std::ranges::move(refused_texts(records), std::back_inserter(conversion.refusals));
-  return records;
-}
-
-// `plain` is the configuration with which `fxtrace trace` names nodes.
-int convert(const ConvertArguments& arguments, Config config, Config plain,
-            const std::vector<std::string>& methods, const InputFile& input, Output* output,
-            Isolated& isolated, Console& console) {
-  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-  Conversion& conversion = isolated.keep_alive(Conversion());
-  const Program* model = nullptr;
-  if (info.kind == FileKind::kExportedProgram && !arguments.has_part() && !arguments.is_functional() &&
-      !arguments.trace.any(is_no_choice)) {
-    model = with_input(input, [&] {
-      const auto& program =
-          isolated.keep_alive(std::make_unique<ExportedProgram>(info, config.options.model));
-      static_cast<void>(program->method_to_trace(methods.front()));
-      copy(arguments, *program, input, info, conversion);
-      return program.get();
-    });
-  } else {
-    const TraceOptions given = config.options;
-    TraceRequest wanted{.costs = false};
-    if (arguments.methods.size() > 1 && info.kind == FileKind::kTorchScript)
-      wanted.loaded =
-          with_input(input, [&] { return load_program(input.file(), info, given, listener_of(console)); });
-    for (const std::string& method : methods) {
-      config.options = given;
-      config.options.method = method;
-      if (wanted.loaded) {
-        with_input(input, [&] { keep_own_inputs(*wanted.loaded, arguments.methods, config.options); });
-      }
-      TraceResult& traced = trace_file(input, info, config, wanted, isolated, console);
-      run_passes(config.passes, traced.collection, console);
-      ExtractRequest part = arguments.part;
-      if (!part.from.empty() || !part.to.empty()) {
-        plain.options.method = method;
-        const TraceResult& named =
-            trace_file(input, info, plain, {.costs = false, .loaded = traced.program}, isolated, console);
-        if (!named.collection.graphs.empty() && !traced.collection.graphs.empty())
-          part = with_input(input, [&] {
-            return part_in(traced.collection.graphs.front().graph, named.collection.graphs.front().graph,
-                           part);
-          });
-      }
-      conversion.programs.push_back(
-          lower_method(arguments, config, input, traced, part, conversion, console));
-      if (methods.size() > 1) conversion.programs.back().name = method;
-      model = traced.program.get();
-    }
-  }
-  std::optional<SafetensorsFile> weights;
-  if (arguments.external_weights) {
-    weights.emplace(conversion.programs);
-    std::ranges::copy(weights->refusals(), std::back_inserter(conversion.refusals));
-  }
+int convert(const ConvertArguments& arguments, const Config& config, const std::vector<std::string>& methods,
+            const InputFile& input, Output* output, Isolated& isolated, Console& console) {
+  const ConversionRequest request{
+      .methods = methods,
+      .sharing = arguments.methods,
+      .part = arguments.part,
+      .hints = read_hints(arguments.hints),
+      .has_example_inputs = arguments.sample_inputs == "zeros",
+      .grad = arguments.grad == "on",
+      .is_functional = arguments.dialect == "aten",
+      .freezes_state = arguments.state == "freeze",
+      .decomposes_quantized = arguments.quantized == "decomposed",
+      .dropped_outputs = {arguments.dropped_outputs.begin(), arguments.dropped_outputs.end()},
+      .has_external_weights = arguments.external_weights,
+      .is_changed = arguments.trace.any(is_no_choice)};
+  Conversion& conversion = isolated.keep_alive(convert_model(config, request, input, isolated));
   if (!conversion.refusals.empty()) {
     report_refusals(conversion.refusals, input, console);
     return kModuleFailed;
   }
   if (output == nullptr) return kDone;
   // The program is written last: nothing is committed without it.
-  if (Output* beside = output->beside()) {
-    beside->write(
-        [&](std::ostream& out) { with_input(input, [&] { weights->write(*model, input.file(), out); }); });
-  }
+  if (Output* beside = output->beside())
+    beside->write([&](std::ostream& out) { conversion.write_weights(input.file(), out); });
   output->write([&](std::ostream& out) {
-    with_input(input, [&] {
-      write_program_archive(conversion.programs, *model, input.file(), !arguments.is_without_weights(), out);
-    });
+    conversion.write(input.file(), !arguments.no_weights && !arguments.external_weights, out);
   });
   // What the lowering should have refused is refused here, before it becomes visible.
   const bool is_valid = output->examine([&](const ModelFile& file) {
@@ -302,8 +122,7 @@ int convert(const ConvertArguments& arguments, Config config, Config plain,
 
 // Converts methods to the programs of one file.
 int convert_to(const std::string& file, const std::vector<std::string>& methods,
-               const ConvertArguments& arguments, Config& config, const Config& plain, const InputFile& input,
-               Console& console) {
+               const ConvertArguments& arguments, Config& config, const InputFile& input, Console& console) {
   Output output(file, input, console);
   output.allow_any_size();  // as large as the weights
   if (arguments.external_weights && !arguments.dry_run) {
@@ -312,8 +131,8 @@ int convert_to(const std::string& file, const std::vector<std::string>& methods,
   }
   try {
     return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-      return convert(arguments, config, plain, methods, input, arguments.dry_run ? nullptr : &output,
-                     isolated, console);
+      return convert(arguments, config, methods, input, arguments.dry_run ? nullptr : &output, isolated,
+                     console);
     });
   } catch (const Error& error) {  // other methods are converted all the same
     console.error(error);
@@ -324,20 +143,16 @@ int convert_to(const std::string& file, const std::vector<std::string>& methods,
 int run_convert(ConvertArguments& arguments, Console& console) {
   arguments.check();
   Config config = arguments.set_up(console);
-  const Config plain = config;
-  enter_everything(config.options);
-  if (arguments.is_functional()) config.passes.emplace_back("functional");
-  config.options.grad = arguments.grad == "on";
   if (arguments.methods.empty()) arguments.methods.push_back(config.options.method);
   const InputFile input(arguments.model, console, arguments.isolation.seconds());
   const std::string file = arguments.dry_run ? "-" : *arguments.output;
   const std::size_t place = file.find("%s");
   if (place == std::string::npos)
-    return convert_to(file, arguments.methods, arguments, config, plain, input, console);
+    return convert_to(file, arguments.methods, arguments, config, input, console);
   int worst = kDone;
   for (const std::string& method : arguments.methods) {
     const std::string own = std::string(file).replace(place, 2, method);
-    worst = std::max(worst, convert_to(own, {method}, arguments, config, plain, input, console));
+    worst = std::max(worst, convert_to(own, {method}, arguments, config, input, console));
   }
   return worst;
 }
@@ -415,4 +230,4 @@ Command make_convert_command(CLI::App& app) {
   return [arguments](Console& console) { return run_convert(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

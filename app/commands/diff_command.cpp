@@ -13,8 +13,6 @@
 #include "app/exit_codes.h"
 #include "app/options/answer.h"
 #include "app/options/cost_arguments.h"
-#include "app/options/model.h"
-#include "app/options/model_pair.h"
 #include "app/options/option_checks.h"
 #include "app/options/trace_options.h"
 #include "app/output/graphviz.h"
@@ -25,12 +23,15 @@
 #include "compare/comparison.h"
 #include "compare/merged_collection.h"
 #include "graph/analysis/collection_summary.h"
+#include "pipelines/model_costs.h"
+#include "pipelines/model_pair.h"
+#include "pipelines/passes.h"
 #include "writers/pictures/difference_marks.h"
 #include "writers/pictures/dot_writer.h"
 #include "writers/pictures/html_writer.h"
 #include "writers/reports/comparison_writers.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 struct DiffAnswer {
@@ -111,25 +112,22 @@ DiffArguments::Kinds DiffArguments::kinds() const {
   return kinds;
 }
 
-bool is_model(const InputFile& input) {
-  return with_input(input, [&] { return is_traceable(identify_file(input.file()).kind); });
-}
+bool is_model(const InputFile& input) { return is_traceable(identify_file(input.file()).kind); }
 
 // Warns of records whose bytes are not those of their checksums.
-void tell_damaged(const InputFile& input, Console& console) {
+void tell_damaged(const InputFile& input, const Listener& listener) {
   const auto& digests = input.file().digests();
   if (digests && !digests->damaged.empty())
-    console.warning(input.display() + ": " + damage_text(digests->damaged));
+    listener.warning(input.display() + ": " + damage_text(digests->damaged));
 }
 
 int diff(const DiffArguments& arguments, const Config& config, const TextLayout& layout,
-         const InputFile& first, const InputFile& second, Output& output, Isolated& isolated,
-         Console& console) {
+         const InputFile& first, const InputFile& second, Output& output, Isolated& isolated) {
   if (arguments.trace.any(is_no_pass) && !is_model(first) && !is_model(second))
     throw usage_error("options of a trace do not apply to collections, which are traced already");
-  const auto [before, after] = read_model_pair(config, first, second, isolated, console);
-  for (const InputFile* input : {&first, &second}) tell_damaged(*input, console);
-  arguments.costs.apply(config, before, after, console);
+  const auto [before, after] = read_model_pair(config, first, second, isolated);
+  for (const InputFile* input : {&first, &second}) tell_damaged(*input, isolated.listener());
+  apply_costs(config, arguments.costs.at, before, after, isolated.listener());
   const DiffArguments::Kinds kinds = arguments.kinds();
   const auto& [format, write] = arguments.answer.row();
   ModelComparison& comparison =
@@ -138,15 +136,16 @@ int diff(const DiffArguments& arguments, const Config& config, const TextLayout&
                                    .has_read_bytes = arguments.verify_content}));
   const bool fails = comparison.has_any(kinds.failing);
   if (comparison.unlisted > 0) {
-    console.warning(std::to_string(comparison.unlisted) +
-                    " differences are counted but not listed: the listed ones take " +
-                    std::to_string(kMostBytes >> 20) + " MiB, the most that a comparison holds");
+    isolated.listener().warning(std::to_string(comparison.unlisted) +
+                                " differences are counted but not listed: the listed ones take " +
+                                std::to_string(kMostBytes >> 20) + " MiB, the most that a comparison holds");
   }
   if (!format.is_json() && !kinds.lists_weights) leave_out(comparison, DifferenceKind::kWeights);
   const DiffAnswer answer{before, after, comparison, kinds.told, isolated};
   output.write([&](std::ostream& out) { write(answer, out, layout); });
-  const int code = strict_code(config, before, first, console, fails ? kNegative : kDone);
-  return code == kModuleFailed ? code : strict_code(config, after, second, console, code);
+  check_strict(config, before, first.file(), isolated);
+  if (!isolated.has_failed_strict()) check_strict(config, after, second.file(), isolated);
+  return fails ? kNegative : kDone;
 }
 
 int run_diff(const DiffArguments& arguments, Console& console) {
@@ -164,11 +163,10 @@ int run_diff(const DiffArguments& arguments, Console& console) {
   Output output(arguments.answer.output(), first, console);
   connect_graphviz(output, arguments.answer.format().graphviz, arguments.isolation, console);
   const TextLayout layout = arguments.answer.layout(console);
-  return run_isolated(arguments.isolation, first, output, console, config.options,
-                      [&](Isolated& isolated) {
-                        return diff(arguments, config, layout, first, second, output, isolated, console);
-                      },
-                      {&second});
+  return run_isolated(
+      arguments.isolation, first, output, console, config.options,
+      [&](Isolated& isolated) { return diff(arguments, config, layout, first, second, output, isolated); },
+      {&second});
 }
 
 }  // namespace
@@ -211,4 +209,4 @@ Command make_diff_command(CLI::App& app) {
   return [arguments](Console& console) { return run_diff(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -11,19 +11,18 @@
 #include "app/commands/commands.h"
 #include "app/exit_codes.h"
 #include "app/options/answer.h"
-#include "app/options/model.h"
 #include "app/options/option_checks.h"
-#include "app/options/passes.h"
 #include "app/options/trace_options.h"
 #include "app/output/files.h"
 #include "app/output/formats.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
-#include "fxtrace/saved_collection.h"
 #include "graph/lint.h"
+#include "pipelines/passes.h"
+#include "pipelines/read_model.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 struct ExtractArguments : ModelArguments {
@@ -48,31 +47,30 @@ struct ExtractArguments : ModelArguments {
 };
 
 // A saved collection keeps its model, as in fxtrace render.
-GraphCollection& trace_or_read(const ExtractArguments& arguments, const Config& config,
-                               const InputFile& input, Isolated& isolated, Console& console) {
-  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-  if (is_traceable(info.kind)) {
-    GraphCollection& traced = trace_file(input, info, config, {}, isolated, console).collection;
-    run_passes(config.passes, traced, console);
-    return traced;
-  }
-  GraphCollection& saved =
-      isolated.keep_alive(read_saved_collection(arguments.trace.any(is_no_pass), input, console));
-  run_passes(config.passes, saved, console);
-  add_to_options(config.passes, saved);
-  return saved;
+GraphCollection& read(const ExtractArguments& arguments, const Config& config, const NamedFile& file,
+                      Isolated& isolated) {
+  const FileInfo info = identify_file(file.file);
+  const bool is_model = is_traceable(info.kind);
+  GraphCollection& collection = is_model
+                                    ? trace_file(file, info, config, {}, isolated).collection
+                                    : isolated.keep_alive(read_saved_collection(
+                                          arguments.trace.any(is_no_pass), file.file, isolated.listener()));
+  run_passes(config.passes, collection, isolated.listener());
+  if (!is_model) add_to_options(config.passes, collection);
+  return collection;
 }
 
 int extract_and_write(const ExtractArguments& arguments, const Config& config, const TextLayout&,
-                      const InputFile& input, Output& output, Isolated& isolated, Console& console) {
-  const GraphCollection& collection = trace_or_read(arguments, config, input, isolated, console);
+                      const NamedFile& file, Output& output, Isolated& isolated) {
+  const GraphCollection& collection = read(arguments, config, file, isolated);
   const GraphCollection& extracted =
-      isolated.keep_alive(with_input(input, [&] { return extract_part(collection, arguments.part); }));
+      isolated.keep_alive(at_file(file.file, [&] { return extract_part(collection, arguments.part); }));
 #ifndef NDEBUG
   lint(extracted);
 #endif
   output.write([&](std::ostream& out) { arguments.answer.write(extracted, out); });
-  return strict_code(config, extracted, input, console, kDone);
+  check_strict(config, extracted, file.file, isolated);
+  return kDone;
 }
 
 int run_extract(ExtractArguments& arguments, Console& console) {
@@ -121,4 +119,4 @@ Command make_extract_command(CLI::App& app) {
   return [arguments](Console& console) { return run_extract(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

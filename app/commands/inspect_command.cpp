@@ -10,17 +10,14 @@
 #include <CLI/CLI.hpp>
 
 #include "app/exit_codes.h"
-#include "app/options/model.h"
 #include "app/options/trace_options.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
-#include "archive/compiled_model.h"
-#include "exported/program/exported_archive.h"
-#include "graph/analysis/collection_summary.h"
+#include "pipelines/answers/inspect.h"
 #include "support/error.h"
 #include "writers/reports/inspection_writers.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 struct InspectArguments : ModelArguments {
@@ -28,65 +25,24 @@ struct InspectArguments : ModelArguments {
   bool json = false;
 };
 
-// Returns the list of programs of an archive, which is shown if there are several or a compiled one;
-// otherwise the one program is traced.
-FileInspection listing_of(const std::string& name, const FileInfo& info, const TraceOptions& options) {
-  FileInspection listing{name, info};
-  listing.compiled_only = info.kind == FileKind::kAotInductor;
-  if (info.kind != FileKind::kExportedProgram) return listing;
-  const ExportedArchive archive(info);
-  const auto& programs = archive.models();
-  if (!options.model) {
-    if (programs.size() > 1) listing.to_choose_from = programs;
-  } else if (std::ranges::find(programs, *options.model) == programs.end()) {
-    listing.compiled_only = archive.has_compiled(*options.model);
-  }
-  return listing;
-}
-
-// Returns all compiled models of the archive, or those that --model names.
-std::vector<CompiledModel> compiled_models_of(const FileInfo& info, const TraceOptions& options) {
-  auto models = read_compiled_models(info);
-  if (!options.model) return models;
-  std::erase_if(models, [&](const CompiledModel& model) { return model.name != *options.model; });
-  if (models.empty()) {
-    throw usage_error("no model named '" + *options.model +
-                      "' in the archive; without --model, inspect shows all");
-  }
-  return models;
-}
-
 int inspect(const InspectArguments& arguments, const Config& config, const InputFile& input, Output& output,
-            Isolated& isolated, Console& console) {
-  const TraceOptions& options = config.options;
-  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-  FileInspection listing = with_input(input, [&] { return listing_of(input.base_name(), info, options); });
-  const auto write = arguments.json ? write_file_json : write_file_text;
-  if (listing.compiled_only || !listing.to_choose_from.empty()) {
-    listing.compiled = with_input(input, [&] { return compiled_models_of(info, options); });
-    output.write([&](std::ostream& out) { write(listing, out); });
+            Isolated& isolated) {
+  const auto found = inspect_file(config, input, isolated);
+  if (const auto* inspection = std::get_if<Inspection>(&found)) {
+    output.write([&](std::ostream& out) {
+      arguments.json ? write_inspection_json(*inspection, out) : write_inspection_text(*inspection, out);
+    });
     return kDone;
   }
-  if (!is_traceable(info.kind)) {
-    // The JSON has, for programs, what the error says.
-    if (arguments.json) output.write([&](std::ostream& out) { write_file_json(listing, out); });
-    throw input.with_display(not_traceable(info));
-  }
-
-  TraceRequest wanted;
-  wanted.description = true;
-  wanted.graphs_if_any = true;
-  TraceResult& traced = trace_file(input, info, config, wanted, isolated, console);
-  Inspection inspection =
-      inspect_model(std::move(traced.collection), std::move(traced.description), info, options.method);
-  inspection.max_depth = options.max_depth;
-  if (info.kind == FileKind::kExportedProgram && !options.model) {
-    inspection.compiled = with_input(input, [&] { return compiled_models_of(info, options); });
-  }
-  output.write([&](std::ostream& out) {
-    arguments.json ? write_inspection_json(inspection, out) : write_inspection_text(inspection, out);
-  });
-  return config.strict && count_failed(inspection.collection) > 0 ? kModuleFailed : kDone;
+  const auto& listing = std::get<FileInspection>(found);
+  const bool has_programs = listing.compiled_only || !listing.to_choose_from.empty();
+  // For files without a program, the JSON has, for programs, what the error says.
+  if (has_programs || arguments.json)
+    output.write([&](std::ostream& out) {
+      arguments.json ? write_file_json(listing, out) : write_file_text(listing, out);
+    });
+  if (!has_programs) throw not_traceable(listing.file).at(input.display());
+  return kDone;
 }
 
 int run_inspect(const InspectArguments& arguments, Console& console) {
@@ -94,7 +50,7 @@ int run_inspect(const InspectArguments& arguments, Console& console) {
   const InputFile input(arguments.model, console, arguments.isolation.seconds());
   Output output("-", input, console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-    return inspect(arguments, config, input, output, isolated, console);
+    return inspect(arguments, config, input, output, isolated);
   });
 }
 
@@ -121,4 +77,4 @@ Command make_inspect_command(CLI::App& app) {
   return [arguments](Console& console) { return run_inspect(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -17,12 +17,15 @@
 #include "app/options/trace_options.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
+#include "pipelines/model_costs.h"
+#include "pipelines/passes.h"
+#include "pipelines/read_model.h"
 #include "summaries/fsdp_plan.h"
 #include "summaries/use_order.h"
 #include "support/text/amount.h"
 #include "writers/reports/order_writers.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 struct OrderAnswer {
@@ -75,15 +78,16 @@ std::optional<std::int64_t> OrderArguments::bucket_bytes() const {
 }
 
 int order(const OrderArguments& arguments, const Config& config, const TextLayout& layout,
-          const InputFile& input, Output& output, Isolated& isolated, Console& console) {
+          const NamedFile& file, Output& output, Isolated& isolated) {
   GraphCollection& collection =
-      read_model_or_collection(config, arguments.trace.any(is_no_pass), input, isolated, console);
-  arguments.costs.apply(config, collection, console);
+      read_model_or_collection(config, arguments.trace.any(is_no_pass), file, isolated);
+  apply_costs(config, arguments.costs.at, collection, isolated.listener());
   UseOrder& order = isolated.keep_alive(order_of_use(collection));
   if (!arguments.costs.at.empty()) add_macs(collection, order);
   if (const auto bytes = arguments.bucket_bytes()) make_buckets(order, *bytes);
   output.write([&](std::ostream& out) { arguments.answer.row().write({order, collection}, out, layout); });
-  return strict_code(config, collection, input, console, kDone);
+  check_strict(config, collection, file.file, isolated);
+  return kDone;
 }
 
 int run_order(const OrderArguments& arguments, Console& console) {
@@ -118,4 +122,4 @@ Command make_order_command(CLI::App& app) {
   return [arguments](Console& console) { return run_order(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

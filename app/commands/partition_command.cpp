@@ -16,10 +16,8 @@
 #include "app/exit_codes.h"
 #include "app/options/answer.h"
 #include "app/options/cost_arguments.h"
-#include "app/options/model.h"
 #include "app/options/operator_sets.h"
 #include "app/options/option_checks.h"
-#include "app/options/passes.h"
 #include "app/options/refusals.h"
 #include "app/options/trace_options.h"
 #include "app/output/files.h"
@@ -29,14 +27,16 @@
 #include "app/process/isolation.h"
 #include "partition/gate.h"
 #include "partition/partition.h"
-#include "partition/partition_writers.h"
-#include "partition/pieces.h"
+#include "pipelines/answers/conversion.h"
+#include "pipelines/answers/partition_model.h"
+#include "pipelines/backends.h"
+#include "pipelines/configs.h"
 #include "support/text/amount.h"
 #include "support/text/columns.h"
 #include "support/text/identifier.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr AnswerRow<PartitionAnswer> kPartitionFormats[] = {
@@ -61,7 +61,6 @@ struct PartitionArguments : ModelArguments {
   AnswerFormats<PartitionAnswer> answer{kPartitionFormats};
 };
 
-constexpr const char* kFunctional = "functional";
 constexpr std::size_t kMostPieces = 900;  // each is an open file
 
 std::string list_of_sets() {
@@ -97,50 +96,22 @@ void check_patterns(const std::vector<std::string>& texts) {
   }
 }
 
-// A partition of a traced model, in the process that reads it.
-struct Partitioned {
-  TraceResult& traced;
-  PartitionAnswer answer;
-};
-
-Partitioned partition_model(const PartitionArguments& arguments, const Config& config,
-                            PartitionRequest request, const std::vector<Gate>& gates, const InputFile& input,
-                            Isolated& isolated, Console& console) {
-  TraceResult& traced = trace_or_read(config, arguments.trace.any(), input, isolated, console);
-  run_passes(config.passes, traced.collection, console);
-  arguments.costs.apply(config, traced.collection, console);
-  PartitionAnswer result{with_input(input, [&] { return partition(traced.collection, std::move(request)); }),
-                         input.display(),
-                         {},
-                         &traced.collection};
-  result.gates = try_gates(gates, result.partition);
-  return {traced, std::move(result)};
-}
-
 // Writes the pieces and their plan to the outputs beside the report's.  Returns whether it could.
-bool write_pieces(const Partitioned& partitioned, const Config& config, const std::vector<std::string>& files,
-                  const InputFile& input, Output* beside, Console& console) {
-  const Program* model = partitioned.traced.program.get();
+bool write_pieces(const PartitionedModel& partitioned, const Config& config,
+                  const std::vector<std::string>& files, const InputFile& input, Output* beside,
+                  Console& console) {
+  const Program& model = *partitioned.traced.program;
   const GraphCollection& collection = partitioned.traced.collection;
-  const Partition& partition = partitioned.answer.partition;
-  LoweringOptions options = lowering_options(config.options, *model, false);
-  options.functional = std::ranges::find(config.passes, kFunctional) != config.passes.end();
-  const auto make = [&] {
-    return with_input(input, [&] { return make_pieces(partition, collection, *model, options); });
-  };
-  Pieces pieces = make();
-  if (options.functional && !pieces.refusals.empty()) {  // writes in place may be what is refused
-    options.functional = false;
-    Pieces with_writes = make();
-    if (with_writes.refusals.empty()) pieces = std::move(with_writes);
-  }
-  for (const std::string& note : pieces.notes) console.note(note);
+  Pieces pieces = make_pieces(partitioned, config, input.file(), listener_of(console));
   if (pieces.refusals.empty()) {
-    beside->write([&](std::ostream& out) { write_plan(partition, collection, *model, pieces, files, out); });
+    beside->write([&](std::ostream& out) {
+      write_plan(partitioned.answer.partition, collection, model, pieces, files, out);
+    });
     for (const Piece& piece : pieces.pieces) {
       beside = beside->beside();
       beside->write([&](std::ostream& out) {
-        with_input(input, [&] { write_program_archive({piece.records}, *model, input.file(), true, out); });
+        at_file(input.file(),
+                [&] { write_program_archive({piece.records}, model, input.file(), true, out); });
       });
       const auto look = [&](const ModelFile& file) {
         add_faults(identify_file(file), pieces.refusals);
@@ -224,8 +195,8 @@ int run_partition(PartitionArguments& arguments, Console& console) {
   with_option("--exclude", [&] { check_patterns(request.exclude); });
   with_option("--keep-together", [&] { check_patterns(request.keep_together); });
   const InputFile input(arguments.model, console, arguments.isolation.seconds());
-  const auto made = [&](Isolated& isolated) {
-    return partition_model(arguments, config, request, gates, input, isolated, console);
+  const auto made = [&](Run& run) {
+    return partition_model(config, arguments.trace.any(), request, gates, arguments.costs.at, input, run);
   };
   std::vector<std::string> files;
   if (arguments.folder) {
@@ -234,7 +205,8 @@ int run_partition(PartitionArguments& arguments, Console& console) {
     Output product("-", input, console);
     product.set_filter([&](int in, int) { owners = read_all(in); });
     run_isolated(arguments.isolation, input, product, console, config.options, [&](Isolated& isolated) {
-      const Partitioned& partitioned = isolated.keep_alive(made(isolated));
+      Run quiet({}, true);  // what there is to say is said when it is read again
+      const PartitionedModel& partitioned = isolated.keep_alive(made(quiet));
       if (partitioned.traced.program == nullptr)
         throw usage_error("--extract takes a model: a collection has no weights");
       product.write([&](std::ostream& out) { write_owners(partitioned.answer.partition, out); });
@@ -251,22 +223,12 @@ int run_partition(PartitionArguments& arguments, Console& console) {
   if (arguments.folder) add_files(*arguments.folder, files, input, output, console);
   const TextLayout layout = arguments.answer.layout(console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-    const Partitioned& partitioned = isolated.keep_alive(made(isolated));
-    const Partition& partition = partitioned.answer.partition;
-    for (const std::string& name : partition.unmatched)
-      console.remark("warning",
-                     shell_quoted(name) + " matches nothing of the model, nor a known operator or type");
-    const auto names_programs = [](const OperatorSet& set) {
-      return find_shipped_set(set.name) != nullptr && !set.name.ends_with("-torchscript");
-    };
-    if (partition.model.is_torchscript() && std::ranges::any_of(partition.sets, names_programs))
-      console.remark(
-          "hint", "the sets name operators of exported programs: fxtrace convert makes one of TorchScript");
+    const PartitionedModel& partitioned = isolated.keep_alive(made(isolated));
     if (arguments.folder && !write_pieces(partitioned, config, files, input, output.beside(), console))
       return kModuleFailed;
     output.write([&](std::ostream& out) { write(partitioned.answer, out, layout); });
     const bool holds = std::ranges::all_of(partitioned.answer.gates, &GateResult::holds);
-    return strict_code(config, partitioned.traced.collection, input, console, holds ? kDone : kNegative);
+    return holds ? kDone : kNegative;
   });
 }
 
@@ -328,4 +290,4 @@ Command make_partition_command(CLI::App& app) {
   return [arguments](Console& console) { return run_partition(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

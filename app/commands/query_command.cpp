@@ -22,7 +22,7 @@
 #include "writers/formats/document.h"
 #include "writers/formats/json_parts.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 using catalog::QueryRows;
@@ -164,14 +164,14 @@ int run_query(const QueryArguments& arguments, Console& console) {
   const InputFile input(arguments.file, console, arguments.isolation.seconds());
   Output output(arguments.answer.output(), input, console);
   output.allow_any_size();
-  with_input(input, [&] { catalog::hold_for_reading(input.file()); });
+  catalog::hold_for_reading(input.file());
   const catalog::QueryLimits limits{arguments.isolation.memory(), arguments.isolation.seconds()};
   const Ask ask = [&](const QueryRows& rows) {
     try {
       catalog::query(input.file(), arguments.sql, limits, rows);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kInput) throw;
-      throw input.with_display(error);
+      throw Error(error).at(input.display());
     }
   };
   TraceOptions no_options;
@@ -200,4 +200,4 @@ Command make_query_command(CLI::App& app) {
   return [arguments](Console& console) { return run_query(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

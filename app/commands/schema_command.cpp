@@ -13,7 +13,7 @@
 #include "support/text/nearest.h"
 #include "support/text/words.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 std::vector<std::string> schema_names() {
@@ -43,4 +43,4 @@ Command make_schema_command(CLI::App& app) {
   return [name](Console& console) { return run_schema(*name, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

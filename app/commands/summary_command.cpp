@@ -17,19 +17,16 @@
 #include "app/exit_codes.h"
 #include "app/options/answer.h"
 #include "app/options/cost_arguments.h"
-#include "app/options/model.h"
 #include "app/options/option_checks.h"
 #include "app/options/trace_options.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
-#include "costs/at_sizes.h"
-#include "graph/analysis/collection_summary.h"
+#include "pipelines/answers/summarize.h"
 #include "summaries/model_summary.h"
 #include "support/error.h"
-#include "support/text/shell_word.h"
 #include "writers/reports/summary_writers.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr AnswerRow<ModelSummary> kSummaryFormats[] = {
@@ -81,90 +78,13 @@ void shape(ModelSummary& summary, const SummaryArguments& arguments) {
   if (arguments.sort == "bytes") sort_rows(summary, SortKey::kBytes);
 }
 
-// If the peak is not one expression, computes it for example sizes.
-void add_example_peak(const GraphCollection& collection, ModelSummary& summary) {
-  if (summary.peak_bytes || !summary.activation_bytes || collection.graphs.empty()) return;
-  const auto example = example_sizes(summary);
-  std::vector<GivenSizes> sizes;
-  for (const std::string& name : names_of_sizes(collection)) {
-    const auto known = example.sizes.find(name);
-    if (known == example.sizes.end()) return;
-    sizes.push_back({name, {known->second}});
-  }
-  if (sizes.empty()) return;
-  try {
-    GraphCollection there = collection;
-    set_sizes(there, sizes);
-    const auto& cost = there.graphs.front().cost;
-    if (cost && cost->peak_bytes) summary.example_peak = cost->peak_bytes->number();
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kUsage) throw;
-    // The model does not take these sizes.
-  }
-}
-
-ModelSummary summarize_collection(const SummaryArguments& arguments, const Config& config,
-                                  GraphCollection& collection, Console& console) {
-  arguments.costs.apply(config, collection, console);
-  ModelSummary summary = summarize_model(collection);
-  add_example_peak(collection, summary);
-  return summary;
-}
-
-// Returns a command that gives shapes: "fxtrace summary model.pt --input x=float32[1,3,224,224]".
-std::optional<std::string> shape_hint(const SummaryArguments& arguments, const TraceResult& result) {
-  const auto& options = result.hint && result.hint->has_inputs ? result.hint->options : result.input_options;
-  if (options.empty()) return std::nullopt;
-  std::string text = "fxtrace summary " + shell_path(arguments.model);
-  for (const std::string& option : options) text += " " + option;
-  return text;
-}
-
-ModelSummary summarize_trace(const SummaryArguments& arguments, const Config& given, const InputFile& input,
-                             const FileInfo& info, Isolated& isolated, Console& console) {
-  if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
-  const Config config = config_for_costs(given, info.kind);
-  const bool lacks_inputs = info.kind == FileKind::kTorchScript && config.options.inputs.empty();
-  TraceRequest wanted;
-  wanted.description = true;
-  wanted.graphs_if_any = true;
-  wanted.hint = wanted.input_options = lacks_inputs;
-  TraceResult& result = trace_file(input, info, config, wanted, isolated, console);
-  ModelSummary summary = summarize_collection(arguments, config, result.collection, console);
-  summary.producer = result.description.producer;
-  for (const ConstantInfo& constant : result.description.constants) {
-    const auto add = [&](const std::vector<std::int64_t>& shape, const std::string& dtype) {
-      summary.constants.add(shape, dtype);
-      add_saturated(summary.dtypes[dtype], byte_count(shape, dtype));
-    };
-    if (!constant.dtype.empty()) add(constant.shape, constant.dtype);
-    for (const StoredPart& part : constant.stored) add(part.shape, part.dtype);
-  }
-  if (lacks_inputs) {
-    if (const auto hint = shape_hint(arguments, result)) console.remark("hint", *hint);
-  }
-  return summary;
-}
-
 int summarize(const SummaryArguments& arguments, const Config& config, const TextLayout& layout,
-              const InputFile& input, Output& output, Isolated& isolated, Console& console) {
-  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-  ModelSummary summary;
-  if (may_be_collection(input, info)) {
-    GraphCollection collection = read_saved_collection(arguments.trace.any(), input, console);
-    summary = summarize_collection(arguments, config, collection, console);
-  } else {
-    summary = summarize_trace(arguments, config, input, info, isolated, console);
-  }
-  const std::size_t failed = summary.failed.size();
-  const auto modules = summary.modules;
+              const NamedFile& file, Output& output, Isolated& isolated) {
+  ModelSummary summary = summarize_file(config, {arguments.costs.at, arguments.trace.any()}, file, isolated);
   summary.columns = arguments.columns;
   shape(summary, arguments);
   output.write([&](std::ostream& out) { arguments.answer.row().write(summary, out, layout); });
-  if (failed == 0 || !config.strict) return kDone;
-  console.error(input.with_display(
-      input_error(std::to_string(failed) + " of " + std::to_string(modules) + " modules failed to trace")));
-  return kModuleFailed;
+  return kDone;
 }
 
 }  // namespace
@@ -219,4 +139,4 @@ Command make_summary_command(CLI::App& app) {
   };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

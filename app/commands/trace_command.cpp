@@ -13,8 +13,7 @@
 
 #include "app/exit_codes.h"
 #include "app/options/cost_arguments.h"
-#include "app/options/model.h"
-#include "app/options/passes.h"
+#include "app/options/pass_list.h"
 #include "app/options/trace_options.h"
 #include "app/output/files.h"
 #include "app/output/formats.h"
@@ -22,10 +21,13 @@
 #include "app/process/isolation.h"
 #include "graph/analysis/collection_summary.h"
 #include "graph/analysis/text_form.h"
+#include "pipelines/model_costs.h"
+#include "pipelines/passes.h"
+#include "pipelines/read_model.h"
 #include "support/log.h"
 #include "support/timer.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 struct TraceCommandArguments : ModelArguments {
@@ -95,14 +97,14 @@ std::string hint_text(const Hint& hint) {
 
 // Traces the model, runs the passes of the configuration and writes the collection; reports failures on the
 // console.
-int trace_and_write(const InputFile& input, const FileInfo& info, const Config& config,
-                    const TraceCommandArguments& arguments, Output& output, Isolated& isolated,
-                    Console& console) {
+int trace_and_write(const NamedFile& file, const FileInfo& info, const Config& config,
+                    const TraceCommandArguments& arguments, Output& output, Isolated& isolated) {
+  const Listener& listener = isolated.listener();
   const FormatArguments& format = arguments.answer;
-  if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
+  if (!is_traceable(info.kind)) throw not_traceable(info).at(file.file.path());
   TraceRequest wanted;
   wanted.hint = true;
-  TraceResult& result = trace_file(input, info, config, wanted, isolated, console);
+  TraceResult& result = trace_file(file, info, config, wanted, isolated);
   GraphCollection& collection = result.collection;
 
   if (!config.options.inputs.empty() || config.options.param_shapes_constant) {
@@ -110,36 +112,36 @@ int trace_and_write(const InputFile& input, const FileInfo& info, const Config& 
   }
 
   const Timer pass_time;
-  run_passes(config.passes, collection, console);
+  run_passes(config.passes, collection, listener);
   const std::string pass_text = pass_time.milliseconds();
-  arguments.costs.apply(config, collection, console);
+  apply_costs(config, arguments.costs.at, collection, listener);
   const Timer write_time;
   output.write([&](std::ostream& out) { format.write(collection, out); });
   log::timings("load " + result.load_time + ", trace " + result.trace_time + ", passes " + pass_text +
                ", write " + write_time.milliseconds());
   const std::size_t failed = count_failed(collection);
   if (config.strict) {
-    const auto failure = strict_failure(config.passes, collection);
-    if (!failure) return kDone;
-    console.error(input.with_display(input_error(*failure)));
+    if (!strict_failure(config.passes, collection)) return kDone;
+    check_strict(config, collection, file.file, isolated);
   } else {
     const auto summary = strict_failure({}, collection);
     if (!summary) return kDone;
-    console.note(*summary + (failed == 1 ? " and became a leaf" : " and became leaves") +
-                 (format.format().is_picture ? " (-f json tells why)" : " (see \"failure\" in the output)"));
+    listener.status(
+        *summary + (failed == 1 ? " and became a leaf" : " and became leaves") +
+        (format.format().is_picture ? " (-f json tells why)" : " (see \"failure\" in the output)"));
   }
-  for (const std::string& line : first_failures(collection)) console.remark("note", line);
-  if (result.hint) console.remark("hint", hint_text(*result.hint));
-  return config.strict ? kModuleFailed : kDone;
+  for (const std::string& line : first_failures(collection)) listener.note(line);
+  if (result.hint) listener.hint(hint_text(*result.hint));
+  return kDone;
 }
 
-int render_collection(const TraceCommandArguments& arguments, const Config& config, const InputFile& input,
-                      Output& output, Isolated& isolated, Console& console) {
-  GraphCollection& collection =
-      isolated.keep_alive(read_saved_collection(arguments.trace.any(is_no_pass), input, console));
-  run_passes(config.passes, collection, console);
+int render_collection(const TraceCommandArguments& arguments, const Config& config, const NamedFile& file,
+                      Output& output, Isolated& isolated) {
+  GraphCollection& collection = isolated.keep_alive(
+      read_saved_collection(arguments.trace.any(is_no_pass), file.file, isolated.listener()));
+  run_passes(config.passes, collection, isolated.listener());
   add_to_options(config.passes, collection);
-  arguments.costs.apply(config, collection, console);
+  apply_costs(config, arguments.costs.at, collection, isolated.listener());
   const Timer timer;
   output.write([&](std::ostream& out) { arguments.answer.write(collection, out); });
   log::info("wrote it in " + timer.milliseconds());
@@ -147,11 +149,11 @@ int render_collection(const TraceCommandArguments& arguments, const Config& conf
 }
 
 int trace_or_render(const TraceCommandArguments& arguments, const Config& config, const TextLayout&,
-                    const InputFile& input, Output& output, Isolated& isolated, Console& console) {
-  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+                    const NamedFile& file, Output& output, Isolated& isolated) {
+  const FileInfo info = identify_file(file.file);
   if (arguments.is_render && !is_traceable(info.kind))
-    return render_collection(arguments, config, input, output, isolated, console);
-  return trace_and_write(input, info, config, arguments, output, isolated, console);
+    return render_collection(arguments, config, file, output, isolated);
+  return trace_and_write(file, info, config, arguments, output, isolated);
 }
 
 int run_trace(const TraceCommandArguments& arguments, Console& console) {
@@ -202,4 +204,4 @@ Command make_render_command(CLI::App& app) {
   return [arguments](Console& console) { return run_trace(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

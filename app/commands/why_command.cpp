@@ -15,14 +15,11 @@
 #include "app/options/trace_options.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
-#include "fxtrace/saved_collection.h"
-#include "graph/analysis/collection_summary.h"
-#include "summaries/explanation.h"
-#include "trace/options/input_spec.h"
-#include "trace/search/suggestions.h"
+#include "pipelines/answers/explain.h"
+#include "pipelines/saved_collection.h"
 #include "writers/reports/explanation_writers.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr AnswerRow<Explanation> kWhyFormats[] = {
@@ -37,62 +34,24 @@ struct WhyArguments : ModelArguments {
   AnswerFormats<Explanation> answer{kWhyFormats};
 };
 
-// Returns the range that options give the dimension; for a saved collection, its own options.
-Range given_range(const std::string& name, const Config& config, const TraceResult& result) {
-  const bool is_saved = result.program == nullptr;
-  return make_dimensions(is_saved ? saved_options(result.collection).options : config.options).range(name);
-}
-
-void explain_modules(const WhyArguments& arguments, const TraceResult& result, bool folds,
-                     Explanation& explanation) {
-  const GraphCollection& collection = result.collection;
-  explanation.asked_module = *arguments.path;
-  std::optional<std::string> asked;
-  explanation.explained =
-      fxtrace::explain_modules(collection, find_modules(collection, *arguments.path, asked));
-  if (explanation.explained.size() == 1) explanation.explained.front().asked = asked;
-  if (result.program != nullptr) explain_calls(*result.program, collection, explanation.explained);
-  for (ModuleExplanation& module : explanation.explained) {
-    const auto& file = arguments.trace.config_file();
-    if (module.rule && file && *module.rule != "default" && !module.rule->starts_with("--") &&
-        !arguments.trace.has("--leaf", *module.rule)) {
-      module.origin = *file;
-    }
-  }
-  if (folds) fold_alike(explanation.explained);
-}
-
-int why(const WhyArguments& arguments, const Config& config, const TextLayout& layout, const InputFile& input,
-        Output& output, Isolated& isolated, Console& console) {
-  const TraceResult& result = trace_or_read(config, arguments.trace.any(), input, isolated, console);
-  const GraphCollection& collection = result.collection;
+int why(const WhyArguments& arguments, const Config& config, const TextLayout& layout, const NamedFile& file,
+        Output& output, Isolated& isolated) {
   const auto& [format, write] = arguments.answer.row();
-  Explanation explanation;
-  explanation.model = collection.model;
-  explanation.is_saved = result.program == nullptr;
-  explanation.modules = std::ranges::count_if(
-      collection.modules, [](const ModuleRecord& module) { return !module.alias_of.has_value(); });
-  explanation.failed = static_cast<std::int64_t>(count_failed(collection));
-  explanation.failures = fold_failures(collection);
-  if (arguments.guard) {
-    explanation.guards = find_guards(collection, *arguments.guard);
-  } else if (arguments.path) {
-    explain_modules(arguments, result, format.is_for_people(), explanation);
-  } else if (arguments.dimension) {
-    const std::string& name = *arguments.dimension;
-    explanation.dimension = explain_dimension(collection, name, given_range(name, config, result));
-    if (result.program != nullptr)
-      try_ranges({*result.program, config.options, collection, result.spent}, *explanation.dimension);
-  }
-  const bool asks_of_failed =
-      arguments.path
-          ? std::ranges::any_of(explanation.explained,
-                                [](const auto& module) { return module.cause == ModuleCause::kFailed; })
-          : !arguments.dimension && !arguments.guard && explanation.failed > 0;
-  if (asks_of_failed && result.program != nullptr)
-    explanation.suggestions = find_suggestions({*result.program, config.options, collection, result.spent});
+  const auto origin_of = [&](const std::string& rule) -> std::optional<std::string> {
+    const bool is_of_file =
+        rule != "default" && !rule.starts_with("--") && !arguments.trace.has("--leaf", rule);
+    return is_of_file ? arguments.trace.config_file() : std::nullopt;
+  };
+  const Explanation explanation = explain_model(config,
+                                                {.path = arguments.path,
+                                                 .dimension = arguments.dimension,
+                                                 .guard = arguments.guard,
+                                                 .folds = format.is_for_people(),
+                                                 .has_trace_options = arguments.trace.any(),
+                                                 .origin_of = origin_of},
+                                                file, isolated);
   output.write([&](std::ostream& out) { write(explanation, out, layout); });
-  return strict_code(config, collection, input, console, kDone);
+  return kDone;
 }
 
 int run_why(WhyArguments& arguments, Console& console) {
@@ -138,4 +97,4 @@ Command make_why_command(CLI::App& app) {
   return [arguments](Console& console) { return run_why(*arguments, console); };
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

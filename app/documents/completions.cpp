@@ -7,7 +7,7 @@
 
 #include "support/text/words.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr char kCommandOfFiles[] = "summary";
@@ -224,4 +224,4 @@ void write_fish_completion(const CommandText& program, std::ostream& out) {
   }
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

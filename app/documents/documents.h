@@ -7,7 +7,7 @@
 
 #include "app/command_text.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Writes a command's page for section 1, with the macros of man(7).  The page of fxtrace itself describes
 // what all commands share.
@@ -22,4 +22,4 @@ void write_bash_completion(const CommandText& program, std::ostream& out);
 void write_zsh_completion(const CommandText& program, std::ostream& out);
 void write_fish_completion(const CommandText& program, std::ostream& out);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -7,7 +7,7 @@
 
 #include "support/text/words.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 // Escapes text so that it means nothing to roff, wherever it stands in a line.
@@ -182,4 +182,4 @@ void write_man_page(const CommandText& command, const std::string& version, std:
   }
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -7,7 +7,7 @@
 #include "support/json_emitter.h"
 #include "trace/options/option_table.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 // By OptionKind.
@@ -50,4 +50,4 @@ void write_options_json(const CommandText& program, std::ostream& out) {
   });
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

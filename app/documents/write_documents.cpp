@@ -16,7 +16,7 @@
 
 namespace {
 
-using fxtrace::cli::CommandText;
+using fxtrace::internal::cli::CommandText;
 
 void write_file(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write) {
   std::filesystem::create_directories(path.parent_path());
@@ -29,8 +29,9 @@ void write_file(const std::filesystem::path& path, const std::function<void(std:
 void write_man_pages(const CommandText& command, const std::filesystem::path& folder) {
   std::string name = command.name + ".1";
   std::ranges::replace(name, ' ', '-');
-  write_file(folder / name,
-             [&](std::ostream& out) { fxtrace::cli::write_man_page(command, FXTRACE_VERSION, out); });
+  write_file(folder / name, [&](std::ostream& out) {
+    fxtrace::internal::cli::write_man_page(command, FXTRACE_VERSION, out);
+  });
   for (const CommandText& other : command.commands) write_man_pages(other, folder);
 }
 
@@ -42,19 +43,19 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const CommandText program = fxtrace::cli::describe(fxtrace::cli::CommandLine().app());
+    const CommandText program = fxtrace::internal::cli::describe(fxtrace::internal::cli::CommandLine().app());
     if (argv[1] == std::string("--options")) {
-      fxtrace::cli::write_options_json(program, std::cout);
+      fxtrace::internal::cli::write_options_json(program, std::cout);
       return 0;
     }
     const std::filesystem::path folder = argv[1];
     write_man_pages(program, folder / "man/man1");
     write_file(folder / "bash-completion/completions/fxtrace",
-               [&](std::ostream& out) { fxtrace::cli::write_bash_completion(program, out); });
+               [&](std::ostream& out) { fxtrace::internal::cli::write_bash_completion(program, out); });
     write_file(folder / "zsh/site-functions/_fxtrace",
-               [&](std::ostream& out) { fxtrace::cli::write_zsh_completion(program, out); });
+               [&](std::ostream& out) { fxtrace::internal::cli::write_zsh_completion(program, out); });
     write_file(folder / "fish/vendor_completions.d/fxtrace.fish",
-               [&](std::ostream& out) { fxtrace::cli::write_fish_completion(program, out); });
+               [&](std::ostream& out) { fxtrace::internal::cli::write_fish_completion(program, out); });
   } catch (const std::exception& error) {
     std::cerr << "fxtrace_documents: " << error.what() << "\n";
     return 1;

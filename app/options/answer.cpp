@@ -6,15 +6,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/exit_codes.h"
-#include "app/options/model.h"
 #include "app/options/option_checks.h"
-#include "app/options/passes.h"
-#include "graph/analysis/collection_summary.h"
 #include "support/text/shell_word.h"
 #include "support/text/words.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 namespace {
 constexpr const char* kGroup = "Output";
@@ -81,30 +77,4 @@ TextLayout AnswerArguments::layout(const Console& console) const {
   return output_ == "-" ? TextLayout{console.out_width(), console.out_colour()} : TextLayout{};
 }
 
-TraceResult& trace_or_read(const Config& config, bool has_trace_options, const InputFile& input,
-                           Isolated& isolated, Console& console) {
-  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-  if (is_traceable(info.kind)) return trace_file(input, info, config, {}, isolated, console);
-  if (info.kind != FileKind::kText) throw input.with_display(not_traceable(info));
-  TraceResult& result = isolated.keep_alive(TraceResult{});
-  result.collection = read_saved_collection(has_trace_options, input, console);
-  result.collection.model.file = input.base_name();
-  return result;
-}
-
-GraphCollection& read_model_or_collection(const Config& config, bool has_trace_options,
-                                          const InputFile& input, Isolated& isolated, Console& console) {
-  GraphCollection& collection = trace_or_read(config, has_trace_options, input, isolated, console).collection;
-  run_passes(config.passes, collection, console);
-  return collection;
-}
-
-int strict_code(const Config& config, const GraphCollection& collection, const InputFile& input,
-                Console& console, int code) {
-  const auto failure = config.strict ? strict_failure(config.passes, collection) : std::nullopt;
-  if (!failure) return code;
-  console.error(input.with_display(input_error(*failure)));
-  return kModuleFailed;
-}
-
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -15,9 +15,7 @@
 #include "app/output/graphviz.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
-#include "graph/graph_collection.h"
 #include "trace/options/config.h"
-#include "trace/search/trace_program.h"
 #include "writers/formats/text_layout.h"
 
 namespace CLI {
@@ -25,7 +23,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 struct AnswerFormat {
   const char* suffix;              // suffix of the FILE of -o: ".json"; empty: none
@@ -109,8 +107,8 @@ class AnswerFormats : public AnswerArguments {
   const AnswerRow<Answer>* rows_;
 };
 
-// Reads, asks and writes: calls ask(arguments, config, layout, input, output, isolated, console), which
-// writes the answer, in the process that reads the model of the arguments.  Returns the exit code.
+// Reads, asks and writes: calls ask(arguments, config, layout, file, output, isolated), which writes the
+// answer, in the process that reads the model of the arguments.  Returns the exit code.
 template <class Arguments, class Ask>
 int run_answer(const Arguments& arguments, Config config, Console& console, const Ask& ask) {
   const AnswerFormat& format = arguments.answer.format();  // reports a wrong one before any work
@@ -119,24 +117,8 @@ int run_answer(const Arguments& arguments, Config config, Console& console, cons
   connect_graphviz(output, format.graphviz, arguments.isolation, console);
   const TextLayout layout = arguments.answer.layout(console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-    return ask(arguments, config, layout, input, output, isolated, console);
+    return ask(arguments, config, layout, NamedFile(input), output, isolated);
   });
 }
 
-// Returns the trace of a model, or the collection that `fxtrace trace` saved, which has no program;
-// `isolated` owns it.  Throws as read_model_or_collection() does.
-TraceResult& trace_or_read(const Config& config, bool has_trace_options, const InputFile& input,
-                           Isolated& isolated, Console& console);
-
-// Returns the collection of a model, traced and after the passes of the configuration, or the one that
-// `fxtrace trace` saved; `isolated` owns it.  Throws Error(kUsage) if options of a trace are given for a
-// saved one (`has_trace_options`), and Error(kInput).
-GraphCollection& read_model_or_collection(const Config& config, bool has_trace_options,
-                                          const InputFile& input, Isolated& isolated, Console& console);
-
-// Returns kModuleFailed, with an error on the console, if --strict is given and strict_failure() finds
-// something; else returns `code`.
-int strict_code(const Config& config, const GraphCollection& collection, const InputFile& input,
-                Console& console, int code);
-
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

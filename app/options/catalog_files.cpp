@@ -18,7 +18,7 @@
 #include "support/fnv_hash.h"
 #include "support/text/number_in.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -155,4 +155,4 @@ void CatalogFiles::add_list(const std::string& list, Console& console) {
   }
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

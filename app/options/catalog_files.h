@@ -14,7 +14,7 @@ namespace CLI {
 class App;
 }
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // CLI11 writes into this object after add_to(), so it must not be moved before parsing ends.
 struct CatalogFileArguments {
@@ -49,4 +49,4 @@ class CatalogFiles {
   std::vector<File> files_;
 };
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

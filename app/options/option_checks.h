@@ -16,7 +16,7 @@
 #include "support/text/number_in.h"
 #include "support/text/words.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // `type` is the word for the value in the help: "FILE".
 template <class T>
@@ -77,4 +77,4 @@ inline std::vector<std::size_t> places_of(const std::string& list, const std::ve
   return places;
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -4,10 +4,9 @@
 #include <map>
 #include <string>
 
-#include "exported/verifier/program_verifier.h"
 #include "support/error.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 std::string line_of(const Refusal& refusal) {
@@ -23,8 +22,9 @@ std::string line_of(const Refusal& refusal) {
 }  // namespace
 
 void report_refusals(const std::vector<Refusal>& refusals, const InputFile& input, Console& console) {
-  console.error(input.with_display(input_error(
-      "the model does something that a torch.export program cannot express; no file was written")));
+  console.error(
+      input_error("the model does something that a torch.export program cannot express; no file was written")
+          .at(input.display()));
   std::map<std::string, std::size_t> counts;
   for (const Refusal& refusal : refusals) ++counts[refusal.what + "\n" + refusal.why];
   for (const Refusal& refusal : refusals) {
@@ -36,13 +36,4 @@ void report_refusals(const std::vector<Refusal>& refusals, const InputFile& inpu
   }
 }
 
-void add_faults(const FileInfo& info, std::vector<Refusal>& refusals) {
-  for (const ProgramFault& fault : verify_programs(info, {.contents = false})) {
-    refusals.push_back({.module = fault.module,
-                        .what = fault.node.value_or(fault.record.value_or("the program")),
-                        .why = fault.message,
-                        .source = fault.source});
-  }
-}
-
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

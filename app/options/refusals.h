@@ -8,12 +8,9 @@
 #include "archive/file_kind.h"
 #include "convert/lower/lowering.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Reports all refusals at once; equal ones are counted.
 void report_refusals(const std::vector<Refusal>& refusals, const InputFile& input, Console& console);
 
-// Adds what is wrong with the programs of a file, by its format.
-void add_faults(const FileInfo& info, std::vector<Refusal>& refusals);
-
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -6,11 +6,10 @@
 #include <CLI/CLI.hpp>
 
 #include "app/options/option_checks.h"
-#include "app/options/passes.h"
+#include "app/options/pass_list.h"
 #include "app/output/files.h"
-#include "fxtrace/saved_collection.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 void TraceArguments::add_to(CLI::App& app) {
   bool has_passes = false;
@@ -78,7 +77,6 @@ Config TraceArguments::resolve(Console& console) const {
       throw usage_error(row->name + ": " + error.what(), error.hints());
     }
   }
-  check_passes(config.passes);
   for (const std::string& library : config.options.op_libraries) console.has_read(library);
   return config;
 }
@@ -94,4 +92,4 @@ Config ModelArguments::set_up(Console& console) const {
   return trace.resolve(console);
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -16,7 +16,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 using OptionFilter = std::function<bool(const OptionRow&)>;
 
@@ -68,4 +68,4 @@ struct ModelArguments {
   Config set_up(Console& console) const;
 };
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

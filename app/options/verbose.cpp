@@ -4,7 +4,7 @@
 
 #include "support/log.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 void VerboseArgument::add_to(CLI::App& app) {
   app.add_flag("-v,--verbose", verbose_, "report progress and timings on stderr")->group("Output");
@@ -19,4 +19,4 @@ void VerboseArgument::set_up_log(Console& console) const {
   log::set_up(console.err(), {verbose_, console.colour(), timings_});
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

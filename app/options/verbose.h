@@ -7,7 +7,7 @@ namespace CLI {
 class App;
 }
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // The parsed options.  CLI11 writes into this object after add_to(), so it must not be moved before parsing
 // ends.
@@ -23,4 +23,4 @@ class VerboseArgument {
   bool timings_ = false;
 };
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

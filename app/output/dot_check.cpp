@@ -7,7 +7,7 @@
 
 #include "support/text/printable.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr auto kAttributes = std::to_array<std::string_view>(
@@ -137,4 +137,4 @@ class Reader {
 
 std::string find_foreign_dot(std::string_view text) { return Reader(text).find_foreign(); }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

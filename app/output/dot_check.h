@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Describes the first foreign part: "the attribute 'image'"; empty when there is none.
 std::string find_foreign_dot(std::string_view text);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

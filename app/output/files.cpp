@@ -24,10 +24,11 @@
 #include "support/descriptor.h"
 #include "support/json_document.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr std::size_t kMaxSmallFile = 16'000'000;
+constexpr const char* kStdin = "stdin";
 
 std::string reason(int code) { return code == 0 ? "unknown reason" : std::strerror(code); }
 
@@ -77,8 +78,8 @@ Read read_of(int descriptor, const Patience& patience) {
   };
 }
 
-// Copies all input to a temporary file without a name.
-ModelFile spool(const Read& read) {
+// Copies all input to a temporary file without a name; `display` is for messages.
+ModelFile spool(const Read& read, const std::string& display) {
   const char* folder = std::getenv("TMPDIR");
   std::string path = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/fxtrace.XXXXXX";
   const auto failed = [](const char* what) {
@@ -106,32 +107,35 @@ ModelFile spool(const Read& read) {
       left -= static_cast<std::size_t>(written);
     }
   }
-  return ModelFile("/proc/self/fd/" + std::to_string(file.number()));
+  // Opened anew, for reading only.
+  const std::string own = "/proc/self/fd/" + std::to_string(file.number());
+  return {Descriptor(::open(own.c_str(), O_RDONLY | O_CLOEXEC)), display};
 }
 
 }  // namespace
 
 InputFile::InputFile(const std::string& name, Console& console, std::uint64_t seconds)
-    : display_(name == "-" ? "stdin" : name) {
+    : is_stdin_(name == "-") {
   try {
     open(name, console, seconds);
-  } catch (const Error& error) {
-    throw with_display(error);
+  } catch (Error& error) {
+    error.at(is_stdin_ ? kStdin : name);
+    throw;
   }
 }
 
 void InputFile::open(const std::string& name, Console& console, std::uint64_t seconds) {
   struct stat status{};
-  if (name == "-") {
+  if (is_stdin_) {
     if (&console.in() != &std::cin) {
-      file_ = spool(read_of(console.in()));
+      file_ = spool(read_of(console.in()), kStdin);
       return;
     }
     if (::fstat(STDIN_FILENO, &status) == 0) identity_ = {status.st_dev, status.st_ino};
     // What is on its way is no news in a script; whoever sits before a terminal may wonder.
     Console* told = ::isatty(STDERR_FILENO) == 1 ? &console : nullptr;
     constexpr std::uint64_t kClock = 10;  // as for a process (IsolationArguments::seconds_by_the_clock())
-    file_ = spool(read_of(STDIN_FILENO, {"stdin", seconds * kClock, told}));
+    file_ = spool(read_of(STDIN_FILENO, {kStdin, seconds * kClock, told}), kStdin);
     return;
   }
   if (::stat(name.c_str(), &status) == 0) {
@@ -140,26 +144,14 @@ void InputFile::open(const std::string& name, Console& console, std::uint64_t se
       // Without O_NONBLOCK, this would wait for a writer.
       const Descriptor pipe(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
       if (!pipe) throw input_error("cannot open the file: " + reason(errno));
-      file_ = spool(read_of(pipe.number(), {name + " to be written", seconds, &console}));
+      file_ = spool(read_of(pipe.number(), {name + " to be written", seconds, &console}), name);
       return;
     }
   }
   file_ = ModelFile(name);
 }
 
-std::string InputFile::base_name() const {
-  const bool is_stdin = display_ == "stdin" && file_->path() != display_;
-  return is_stdin ? "-" : std::filesystem::path(display_).filename().string();
-}
-
-Error InputFile::with_display(const Error& error) const {
-  std::string place = error.place();
-  if (file_ && place.starts_with(file_->path())) place = display_ + place.substr(file_->path().size());
-  if (place.empty()) place = display_;
-  Error result(error.kind(), error.what(), error.hints());
-  result.at(place);
-  return result;
-}
+std::string InputFile::base_name() const { return is_stdin_ ? "-" : file_->base_name(); }
 
 std::string read_small_file(const std::string& path, Console& console) {
   std::string text = read_small_file(path);
@@ -202,4 +194,4 @@ std::string read_small_file(const std::string& path) {
   return text;
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

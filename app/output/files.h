@@ -8,9 +8,10 @@
 #include "app/console.h"
 #include "app/process/patience.h"
 #include "archive/model_file.h"
+#include "pipelines/read_model.h"
 #include "support/error.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // A model opened for reading.  Input from a pipe ("-", a named pipe) is stored in a temporary file that
 // disappears with this object, or when the process ends in any way.
@@ -21,20 +22,18 @@ class InputFile {
   InputFile(const std::string& name, Console& console, std::uint64_t seconds = kUsualWait);
 
   const ModelFile& file() const { return *file_; }
-  void verify_content() { file_->verify_content(); }       // see ModelFile
-  const std::string& display() const { return display_; }  // for messages
-  std::string base_name() const;                           // "model.pt"; "-" for stdin
+  void verify_content() { file_->verify_content(); }            // see ModelFile
+  const std::string& display() const { return file_->path(); }  // for messages; "stdin"
+  std::string base_name() const;                                // "model.pt"; "-" for stdin
+  operator NamedFile() const { return {file(), base_name()}; }  // NOLINT: stands for it
   // The identity of the named file; absent for a pipe.
   const std::optional<FileIdentity>& identity() const { return identity_; }
-
-  // Returns the error with the user's name of the file in place of the temporary file's.
-  Error with_display(const Error& error) const;
 
  private:
   void open(const std::string& name, Console& console, std::uint64_t seconds);
 
   std::optional<ModelFile> file_;
-  std::string display_;
+  bool is_stdin_ = false;
   std::optional<FileIdentity> identity_;
 };
 
@@ -45,14 +44,4 @@ std::string read_small_file(const std::string& path, Console& console);
 // Reads a small file that this run may replace: the console does not record it.
 std::string read_small_file(const std::string& path);
 
-// Runs f; an error gets the input's name as its place.
-template <class F>
-auto with_input(const InputFile& input, F&& f) {
-  try {
-    return f();
-  } catch (const Error& error) {
-    throw input.with_display(error);
-  }
-}
-
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -23,7 +23,7 @@
 #include "writers/pictures/mermaid_writer.h"
 #include "writers/pictures/model_explorer_writer.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 template <void (*Write)(const GraphCollection&, std::ostream&)>
@@ -109,4 +109,4 @@ void FormatArguments::write(const GraphCollection& collection, std::ostream& out
   row().write({collection, options}, out, {});
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

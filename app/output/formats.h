@@ -18,7 +18,7 @@ namespace CLI {
 class App;
 }
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // A collection, and what is shown of it.
 struct Drawing {
@@ -48,4 +48,4 @@ class FormatArguments : AnswerFormats<Drawing> {
   PictureOptions picture_;
 };
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

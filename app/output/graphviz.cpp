@@ -28,7 +28,7 @@
 #include "support/text/printable.h"
 #include "support/text/signal_name.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr int kCannotRun = 127;
@@ -188,4 +188,4 @@ void connect_graphviz(Output& output, const char* format, const IsolationArgumen
   });
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

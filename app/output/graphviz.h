@@ -8,7 +8,7 @@
 #include "app/output/output.h"
 #include "app/process/isolation.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 class Graphviz {
  public:
@@ -45,4 +45,4 @@ class Graphviz {
 void connect_graphviz(Output& output, const char* format, const IsolationArguments& isolation,
                       Console& console);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -20,7 +20,7 @@
 #include "support/descriptor.h"
 #include "support/text/number_in.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -339,4 +339,4 @@ void Output::replace_file() {
   aside_->rename_to(target_);
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -46,7 +46,7 @@
 #include "app/output/files.h"
 #include "support/descriptor.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 using WriteFunction = std::function<void(std::ostream&)>;
 // Reads one descriptor and writes to the other.
@@ -123,4 +123,4 @@ class Output {
 // Removes temporary files of an interrupted run.  Safe in signal handlers.
 void remove_unfinished_output() noexcept;
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 template <class F>
@@ -98,4 +98,4 @@ std::string layout_with_titles_last(std::string_view layout) {
   return kept + "\tgraph [outputorder=edgesfirst];\n" + titles + std::string(layout.substr(end));
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Returns Graphviz's SVG with the titles at its end.
 std::string svg_with_titles_last(std::string_view svg);
@@ -13,4 +13,4 @@ std::string svg_with_titles_last(std::string_view svg);
 // Returns a layout, as `dot -Tdot` writes it, for `dot -Knop2` to draw: titles become nodes at their places.
 std::string layout_with_titles_last(std::string_view layout);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -7,7 +7,7 @@
 
 #include "support/text/columns.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 constexpr auto kFirst = std::chrono::milliseconds(1'000);
@@ -31,4 +31,4 @@ void ByteProgress::clear() {
   is_told_ = false;
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

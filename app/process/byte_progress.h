@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // A line on stderr, if that is a terminal, that is overwritten as the copy goes on.  It appears after a
 // second.
@@ -29,4 +29,4 @@ class ByteProgress {
   Clock::time_point told_ = Clock::now();
 };
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -19,7 +19,7 @@
 #include "app/process/descriptor_stream.h"
 #include "catalog/query.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 // The process sends messages, each with its size in front: the settings, then a message for each file.
@@ -93,7 +93,7 @@ catalog::FileRows rows_of(std::string_view message) {
 
 CatalogSource::CatalogSource(const std::string& name, const IsolationArguments& arguments, Console& console)
     : arguments_(arguments), input_(name, console, arguments.seconds()) {
-  with_input(input_, [&] {
+  at_file(input_.file(), [&] {
     catalog::hold_for_reading(input_.file());
     if (!arguments.isolates() || !console.owns_process()) {
       here_.emplace(input_.file());
@@ -112,7 +112,7 @@ CatalogSource::~CatalogSource() {
 }
 
 std::optional<catalog::FileRows> CatalogSource::next() {
-  return with_input(input_, [&] {
+  return at_file(input_.file(), [&] {
     std::optional<catalog::FileRows> rows;
     if (here_) {
       rows = here_->next();
@@ -227,4 +227,4 @@ void CatalogSource::stop() {
   process_.reset();
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -12,7 +12,7 @@
 #include "catalog/catalog_reader.h"
 #include "support/descriptor.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // All functions throw Error(kInput, at the file).
 class CatalogSource {
@@ -50,4 +50,4 @@ class CatalogSource {
   std::string settings_, last_;
 };
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -20,7 +20,7 @@
 #include "support/error.h"
 #include "support/text/printable.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 // Closes the descriptors from `first` to `last` on kernels without close_range() (before Linux 5.9).
@@ -184,4 +184,4 @@ std::optional<int> wait_for(pid_t child, std::uint64_t seconds, Messages* messag
   }
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

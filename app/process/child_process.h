@@ -12,7 +12,7 @@
 #include "app/process/byte_progress.h"
 #include "support/descriptor.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Closes all descriptors of this process but stderr and `kept`; stdin and stdout become /dev/null unless they
 // are kept.
@@ -54,4 +54,4 @@ struct Watch {
 // child and returns nothing.  `messages` and `watch` may be null.
 std::optional<int> wait_for(pid_t child, std::uint64_t seconds, Messages* messages, Watch* watch = nullptr);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 std::string read_all(int descriptor) {
   std::string text;
@@ -56,4 +56,4 @@ int DescriptorStream::Buffer::sync() {
   return 0;
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

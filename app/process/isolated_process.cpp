@@ -26,7 +26,7 @@
 #include "support/descriptor.h"
 #include "support/text/signal_name.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // The result of the child in shared memory: written by the child, read by the parent after the child has
 // ended.
@@ -138,7 +138,7 @@ void set_limits(const IsolationArguments& arguments, std::uint64_t copied) {
 class Inside : public Isolated {
  public:
   Inside(Stage& stage, std::size_t& file, Console& console)
-      : Isolated(true), stage_(stage), file_(file), console_(console) {}
+      : Isolated(console, true), stage_(stage), file_(file), console_(console) {}
   ~Inside() override { let_messages_out(); }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
@@ -323,4 +323,4 @@ Error IsolatedProcess::took_too_long() const {
       {"--max-time SECONDS allows more"});
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

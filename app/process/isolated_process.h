@@ -12,7 +12,7 @@
 #include "app/process/isolation.h"
 #include "support/error.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 class IsolatedProcess {
  public:
@@ -56,4 +56,4 @@ class IsolatedProcess {
   pid_t parent_ = -1, id_ = -1;
 };
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -7,13 +7,12 @@
 #include <CLI/CLI.hpp>
 
 #include "app/exit_codes.h"
-#include "app/options/model.h"
 #include "app/options/option_checks.h"
 #include "app/process/child_process.h"
 #include "app/process/isolated_process.h"
 #include "support/text/words.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 void IsolationArguments::add_to(CLI::App& app) {
   const char* group = "Safety";
@@ -31,7 +30,7 @@ namespace {
 
 // Returns the error with the name of the file that was being read; with all names if that is unknown.
 Error with_file(const Error& error, std::size_t file, const std::vector<const InputFile*>& files) {
-  if (file < files.size()) return files[file]->with_display(error);
+  if (file < files.size()) return Error(error).at(files[file]->display());
   return Error(error).at(joined(files, &InputFile::display, " and "));
 }
 
@@ -52,7 +51,7 @@ int isolate(const IsolationArguments& arguments, const InputFile& input,
   output.wait_at_most(arguments.seconds());
   const std::vector<int> products = output.prepare();
   if (!arguments.isolates() || !console.owns_process()) {
-    Isolated here(console.owns_process());
+    Isolated here(console, console.owns_process());
     const auto commit = [&] {
       if (output.is_written()) output.commit();
     };
@@ -87,13 +86,18 @@ int isolate(const IsolationArguments& arguments, const InputFile& input,
 
 }  // namespace
 
-int Isolated::code(int done) const { return done == kDone && falls_short_ ? kModuleFailed : done; }
+void Isolated::fail_strict(const Error& what) {
+  Run::fail_strict(what);
+  console_.error(what);
+}
+
+int Isolated::code(int done) const { return has_failed_strict() ? kModuleFailed : done; }
 
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
                  Console& console, TraceOptions& options, const Work& work,
                  const std::vector<const InputFile*>& others) {
   return isolate(arguments, input, others, output, console, [&](Isolated& isolated) {
-    with_input(input, [&] { return open_libraries(options, false, listener_of(console), isolated); });
+    at_file(input.file(), [&] { return open_libraries(options, false, isolated); });
     return isolated.code(work(isolated));
   });
 }
@@ -103,9 +107,9 @@ int run_isolated_with_engine(const IsolationArguments& arguments, const InputFil
                              const std::vector<const InputFile*>& others) {
   return isolate(arguments, input, others, output, console, [&](Isolated& isolated) {
     const FxtraceEngine* engine =
-        with_input(input, [&] { return open_libraries(options, true, listener_of(console), isolated); });
+        at_file(input.file(), [&] { return open_libraries(options, true, isolated); });
     return isolated.code(work(isolated, *engine));
   });
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

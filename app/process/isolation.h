@@ -42,19 +42,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <utility>
 #include <vector>
 
 #include "app/console.h"
 #include "app/output/output.h"
-#include "fxtrace/pipeline.h"
+#include "pipelines/command_run.h"
+#include "pipelines/read_model.h"
 
 namespace CLI {
 class App;
 }
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // The options of every command that reads a model.  CLI11 writes into this object after add_to(), so it must
 // not be moved before parsing ends.
@@ -75,37 +74,18 @@ class IsolationArguments {
   std::uint64_t seconds_ = 300;
 };
 
-// Receives the progress of the work inside the child.
-class Isolated : public Stages {
+// The work inside the child.  An error that ends the child names the file of Run::reads().
+class Isolated : public Run {
  public:
-  static constexpr std::size_t kAllFiles = SIZE_MAX;
-  // Says which of the input files is read from here on: 0 is the first, as at the beginning.  An error that
-  // ends the child names that file.
-  virtual void reads(std::size_t /*file*/) {}
+  explicit Isolated(Console& console, bool process_ends)
+      : Run(listener_of(console), process_ends), console_(console) {}
 
-  // Notes that the work did not do something that a strict configuration asks for.
-  void falls_short() { falls_short_ = true; }
-  // Returns `done`, or kModuleFailed in place of kDone if something fell short.
+  void fail_strict(const Error& what) override;  // tells the console
+  // Returns `done`, or kModuleFailed if something fell short.
   int code(int done) const;
 
-  // `process_ends` says that the process ends after the work, so that memory need not be freed.
-  explicit Isolated(bool process_ends) : process_ends_(process_ends) {}
-
-  // Keeps an object until the end of this, or of the process: destroying a large graph takes as long as
-  // building it.
-  template <class T>
-  T& keep_alive(T value) {
-    auto kept = std::make_unique<T>(std::move(value));
-    if (process_ends_) return *kept.release();
-    T& result = *kept;
-    kept_.emplace_back(std::move(kept));
-    return result;
-  }
-
  private:
-  bool process_ends_;
-  bool falls_short_ = false;
-  std::vector<std::shared_ptr<void>> kept_;
+  Console& console_;
 };
 
 using Work = std::function<int(Isolated&)>;
@@ -126,4 +106,4 @@ int run_isolated_with_engine(const IsolationArguments& arguments, const InputFil
                              Console& console, TraceOptions& options, const RunningWork& work,
                              const std::vector<const InputFile*>& others = {});
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 // --- seccomp: the system calls that are allowed ---
@@ -241,4 +241,4 @@ std::vector<std::string> lock_down(Lockdown what) {
   return missing;
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -40,7 +40,7 @@
 #include <string>
 #include <vector>
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 enum class Lockdown {
   kRunProgram,  // as kReadFiles, but may execute a program, which has the same restrictions
@@ -56,4 +56,4 @@ enum class Lockdown {
 // "seccomp".
 std::vector<std::string> lock_down(Lockdown what);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

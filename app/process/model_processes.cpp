@@ -21,7 +21,7 @@
 #include "app/process/descriptor_stream.h"
 #include "app/process/isolated_process.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -93,7 +93,7 @@ void ModelProcesses::start(std::size_t number, const InputFile& input, const Wor
 
 void ModelProcesses::run_here(std::size_t number, const Work& work, Descriptor product) {
   Ended ended{number, std::nullopt, std::move(product)};
-  Isolated here(false);
+  Isolated here(console_, false);
   try {
     write_product(work, here, ended.product.number());
   } catch (const Error& error) {
@@ -153,4 +153,4 @@ ModelProcesses::Ended ModelProcesses::wait() {
   }
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -15,7 +15,7 @@
 #include "support/descriptor.h"
 #include "support/error.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 class ModelProcesses {
  public:
@@ -54,4 +54,4 @@ class ModelProcesses {
   std::deque<Ended> done_;
 };
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -6,7 +6,7 @@
 
 #include <sys/resource.h>
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Allows this process to open `count` files besides the usual ones, as far as it may; returns how many it
 // can.
@@ -22,4 +22,4 @@ inline std::size_t allow_open_files(std::size_t count) {
   return limit.rlim_cur > kOthers ? static_cast<std::size_t>(limit.rlim_cur - kOthers) : 0;
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

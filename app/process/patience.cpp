@@ -6,7 +6,7 @@
 
 #include "support/error.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 void wait_until(const std::function<bool()>& is_ready, const Patience& patience) {
   using Clock = std::chrono::steady_clock;
@@ -35,4 +35,4 @@ void wait_for_input(int descriptor, const Patience& patience) {
       patience);
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -7,7 +7,7 @@
 
 #include "app/console.h"
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // The time to wait, in seconds, where no option says another: the default of --max-time.
 inline constexpr std::uint64_t kUsualWait = 300;
@@ -25,4 +25,4 @@ void wait_until(const std::function<bool()>& is_ready, const Patience& patience)
 // Waits until a read of the descriptor would not block.
 void wait_for_input(int descriptor, const Patience& patience);
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -6,7 +6,7 @@
 
 #include <sys/resource.h>
 
-namespace fxtrace::cli {
+namespace fxtrace::internal::cli {
 
 // Lowers the soft limit to `value`, and the hard limit to `room` more; never raises either.
 inline void set_limit(decltype(RLIMIT_DATA) resource, std::uint64_t value, std::uint64_t room = 0) {
@@ -17,4 +17,4 @@ inline void set_limit(decltype(RLIMIT_DATA) resource, std::uint64_t value, std::
   ::setrlimit(resource, &limit);
 }
 
-}  // namespace fxtrace::cli
+}  // namespace fxtrace::internal::cli

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 bool is_plain(const Node& node) {
@@ -154,4 +154,4 @@ void AliasRegions::replace_copy(NodeId copy, NodeId value) {
   old.part_of = static_cast<std::uint32_t>(region_number(value));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

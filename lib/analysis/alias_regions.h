@@ -42,7 +42,7 @@
 #include "analysis/effects.h"
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The regions of the graph as it is at construction.
 class AliasRegions {
@@ -99,4 +99,4 @@ class AliasRegions {
   std::vector<Writes> writes_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "shapes/scalar_type.h"
 #include "support/saturated.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns whether the argument is None, False or zero, or is left out and not `on_by_default`.
@@ -195,7 +195,7 @@ void Semantics::find_overlaps(const GraphCollection& collection) {
 const OperatorEntry* Semantics::find_operator(const std::string& target) {
   const auto [place, is_new] = operators_.try_emplace(target);
   if (is_new) {
-    const Operator* op = fxtrace::find_operator(parse_target(target));
+    const Operator* op = internal::find_operator(parse_target(target));
     place->second = op != nullptr ? &entry_of(*op) : nullptr;
   }
   return place->second;
@@ -320,4 +320,4 @@ const Semantics::SubgraphEffects& Semantics::subgraph_effects(const ModuleGraph&
   return subgraphs_.emplace(&graph, std::move(result)).first->second;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

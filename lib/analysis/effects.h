@@ -45,7 +45,7 @@
 #include "opinfo/operator_entry.h"
 #include "opinfo/traits.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Effects {
   bool is_unknown = false;         // may have any effect on its inputs and on the process
@@ -112,4 +112,4 @@ class Semantics {
   std::unordered_map<const ModuleGraph*, SubgraphEffects> subgraphs_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "support/error.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The limit of close(): each turn visits the whole graph.
@@ -425,4 +425,4 @@ void GraphPart::refuse(const std::string& reason) const {
   throw input_error("this part of the graph cannot stand by itself: " + reason);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "analysis/effects.h"
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Nodes are identified by their positions in the graph.  Placeholders and get_attr nodes are never members:
 // members read them.
@@ -79,4 +79,4 @@ class GraphPart {
   bool changed_ = false;  // whether this turn of close() added a member
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "shapes/scalar_type.h"
 #include "support/find_position.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the name of a dtype; TorchScript writes dtypes and memory formats as numbers.
@@ -27,9 +27,9 @@ std::optional<std::string> dtype_of(const Argument& argument) {
 bool is_none(const Argument* argument) { return argument == nullptr || argument->is<Argument::None>(); }
 
 // One call, with access to its known arguments.
-class Call : public NodeArguments {
+class KnownCall : public NodeArguments {
  public:
-  Call(const Graph& graph, const Node& node, const OperatorEntry& info)
+  KnownCall(const Graph& graph, const Node& node, const OperatorEntry& info)
       : NodeArguments(node, info), graph_(graph), node_(node) {}
 
   const Node* input() const { return node_of(node_.args.empty() ? nullptr : &node_.args.front()); }
@@ -86,14 +86,14 @@ class Call : public NodeArguments {
 
 constexpr std::int64_t kPreserveFormat = 1;  // c10::MemoryFormat
 
-bool keeps_format(const Call& call) {
+bool keeps_format(const KnownCall& call) {
   const Argument* format = call.find_argument("memory_format");
   if (is_none(format) || *format == Argument(kPreserveFormat)) return true;
   const auto* named = format->get_if<Argument::MemoryFormat>();
   return named != nullptr && named->name == "preserve_format";
 }
 
-bool is_full_slice(const Call& call) {
+bool is_full_slice(const KnownCall& call) {
   const auto start = call.integer("start", 0);
   const auto end = call.integer("end", INT64_MAX);
   if (start != 0 || call.integer("step") != 1) return false;
@@ -118,18 +118,18 @@ bool same_device(const Meta& meta, const Argument* device) {
   return named != nullptr && meta.shape && meta.device_or_cpu() == Device::named(named->name);
 }
 
-bool asks_for_copy(const Call& call) {
+bool asks_for_copy(const KnownCall& call) {
   return (call.find_argument("copy") != nullptr && !call.is_off("copy")) || !keeps_format(call);
 }
 
-bool keeps_type(const Call& call) {
+bool keeps_type(const KnownCall& call) {
   const Meta& meta = call.input()->meta;
   return !asks_for_copy(call) && is_none(call.find_argument("layout")) &&
          is_none(call.find_argument("pin_memory")) && same_dtype(meta, call.find_argument("dtype")) &&
          same_device(meta, call.find_argument("device"));
 }
 
-bool other_is_alike(const Call& call, std::string_view argument) {
+bool other_is_alike(const KnownCall& call, std::string_view argument) {
   const Node* other = call.node_of(call.find_argument(argument));
   if (other == nullptr || asks_for_copy(call)) return false;
   const Meta& a = call.input()->meta;
@@ -137,12 +137,12 @@ bool other_is_alike(const Call& call, std::string_view argument) {
   return a.shape && b.shape && a.dtype && a.dtype == b.dtype && a.device == b.device;
 }
 
-bool swaps_nothing(const Call& call) {
+bool swaps_nothing(const KnownCall& call) {
   const auto first = call.dim("dim0");
   return first && first == call.dim("dim1");
 }
 
-bool gives_input(const Call& call, const IdentityRule& rule) {
+bool gives_input(const KnownCall& call, const IdentityRule& rule) {
   switch (rule.when) {
     case When::kNever:
       return false;
@@ -182,13 +182,13 @@ bool differs(const std::optional<std::string>& a, const std::optional<std::strin
 }  // namespace
 
 bool gives_input(const Graph& graph, const Node& node, const OperatorEntry& info) {
-  const Call call(graph, node, info);
+  const KnownCall call(graph, node, info);
   return call.input() != nullptr && gives_input(call, info.identity);
 }
 
 bool converts(const Graph& graph, const Node& node, const OperatorEntry& info) {
   if ((info.traits & traits::kMayBeArgument) == 0) return false;
-  const Call call(graph, node, info);
+  const KnownCall call(graph, node, info);
   if (call.input() == nullptr) return false;
   if (call.find_argument("copy") != nullptr && *call.find_argument("copy") == Argument(true)) return true;
   const IdentityRule rule = info.identity;
@@ -202,4 +202,4 @@ bool converts(const Graph& graph, const Node& node, const OperatorEntry& info) {
   return other != nullptr && differs(other->meta->dtype_text(), own);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

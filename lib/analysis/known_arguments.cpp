@@ -1,6 +1,6 @@
 #include "analysis/known_arguments.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 AbstractValue known_value(const Meta& meta) {
   if (meta.shape) {
@@ -11,4 +11,4 @@ AbstractValue known_value(const Meta& meta) {
   return number == nullptr ? AbstractValue{} : AbstractValue{*number};
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

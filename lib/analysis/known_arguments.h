@@ -13,7 +13,7 @@
 #include "graph/node.h"
 #include "opinfo/infer.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns what the metadata of a value tells of it.
 AbstractValue known_value(const Meta& meta);
@@ -93,4 +93,4 @@ Results inferred_results(const OperatorEntry& op, const Node& node, const KnownO
   return infer_shapes(RuleArguments(op, args, dimensions)).results;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

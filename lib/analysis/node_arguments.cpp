@@ -5,11 +5,11 @@
 
 #include "graph/rewrite.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 const Argument* NodeArguments::find_argument(std::size_t place) const {
   const SchemaArgument& formal = op_.schema.arguments.at(place);
-  return fxtrace::find_argument(node_, formal.keyword_only ? SIZE_MAX : place, formal.name);
+  return internal::find_argument(node_, formal.keyword_only ? SIZE_MAX : place, formal.name);
 }
 
 const Argument* NodeArguments::find_argument(std::string_view name) const {
@@ -53,4 +53,4 @@ std::optional<Argument> plain_argument(const AbstractValue& value) {
   return list;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

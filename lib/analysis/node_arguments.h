@@ -9,7 +9,7 @@
 #include "graph/graph.h"
 #include "opinfo/operator_entry.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A view of one call.  The node and the entry of its operator must outlive it.
 class NodeArguments {
@@ -33,4 +33,4 @@ class NodeArguments {
 // Returns the default of a parameter as an argument; nothing when it has none.
 std::optional<Argument> plain_argument(const AbstractValue& value);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "opinfo/traits.h"
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 Effects effects_of(const ProgramView& graph, NodeId operation) {
@@ -226,4 +226,4 @@ std::vector<std::pair<NodeId, NodeId>> may_give_back(const ProgramView& graph, N
   return pairs;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 
 #include "graph/program_view.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Converts an operand that refers to no value to an Argument.  Throws Error(kInternal) for others.
 Argument constant_argument(const Argument& operand);
@@ -88,4 +88,4 @@ bool is_region(const ProgramView& graph, NodeId operation);
 void for_each_lasting_operand(const Node& operation, const ProgramView& subgraph,
                               const std::function<void(NodeId, const Argument&)>& f);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

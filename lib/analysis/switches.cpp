@@ -2,7 +2,7 @@
 
 #include "operators/names/function_traits.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 std::vector<NodeId> Switches::add(const Node& node) {
   using namespace function_traits;  // NOLINT(google-build-using-namespace)
@@ -55,4 +55,4 @@ bool Switches::is_number(const Node& node) const {
   return kind == ValueKind::kInt || kind == ValueKind::kFloat || kind == ValueKind::kBool;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include "analysis/effects.h"
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A backward analysis: add() must be called for each node that is kept, from the graph's end to its start.
 class Switches {
@@ -33,4 +33,4 @@ class Switches {
   bool is_set_behind_ = false;   // the mode is set again before any call that depends on it
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

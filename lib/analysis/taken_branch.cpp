@@ -9,7 +9,7 @@
 #include "operators/target.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns whether the known sizes and numbers agree: later nodes may refer to these symbols.
@@ -139,8 +139,6 @@ TakenBranches::Inlined TakenBranches::put_before(NodeId call, bool condition) {
     Graph::NodeSpec spec = copy_of(each, here);
     if (name != names.end()) spec.target = name->second;
     const NodeId made = graph_->graph.insert_before(call, std::move(spec));
-    graph_->graph.set_method(made, each.method);
-    graph_->graph.set_cost(made, *each.cost);
     values.emplace(id.index, made);
     result.nodes.push_back(made);
   }
@@ -150,4 +148,4 @@ TakenBranches::Inlined TakenBranches::put_before(NodeId call, bool condition) {
   return result;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 #include "analysis/effects.h"
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the condition's value when the node is a cond with a known condition; else nothing.
 std::optional<bool> known_condition(const Graph& graph, const Node& call);
@@ -45,4 +45,4 @@ class TakenBranches {
   std::unordered_map<std::string, std::int64_t> next_;  // the next free number, by the name's prefix
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -14,7 +14,7 @@
 #include "opinfo/operator_entry.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::uint32_t kNoWrite = UINT32_MAX;
@@ -473,4 +473,4 @@ const Write* ViewTree::find_write(NodeId node) const {
   return place == kNoWrite ? nullptr : &writes_[place];
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

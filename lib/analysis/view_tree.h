@@ -53,7 +53,7 @@
 #include "analysis/alias_regions.h"
 #include "analysis/layout/strides.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using TensorNumber = std::uint32_t;
 inline constexpr TensorNumber kNoTensor = UINT32_MAX;
@@ -167,4 +167,4 @@ class ViewTree {
   std::vector<Assumption> assumptions_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

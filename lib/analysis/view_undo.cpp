@@ -8,7 +8,7 @@
 #include "graph/rewrite.h"
 #include "support/find_position.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Larger sizes do not occur in tensors; sums and products of these fit 64 bits.
@@ -225,4 +225,4 @@ std::optional<ViewUndo> find_undo(const Graph& graph, Semantics& semantics, Node
   return std::nullopt;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

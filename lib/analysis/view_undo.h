@@ -10,7 +10,7 @@
 #include "analysis/effects.h"
 #include "graph/graph.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The non-overlapping windows that unfold() takes along one dimension.
 struct Windows {
@@ -36,4 +36,4 @@ std::optional<ViewUndo> find_undo(const Graph& graph, Semantics& semantics, Node
 // through such a view undefined.
 bool may_overlap(const Graph& graph, Semantics& semantics, NodeId view);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 #include "support/json_document.h"
 #include "support/text/number_in.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::string_view kFolder = "data/aotinductor/";
@@ -354,4 +354,4 @@ void read_generated_source(std::string_view source, const std::string& record, C
   for (auto& [index, name] : outputs) model.outputs.push_back(std::move(name));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

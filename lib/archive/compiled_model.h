@@ -12,7 +12,7 @@
 #include "archive/file_kind.h"
 #include "archive/model_file.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct CompiledModel {
   // A record in the model's folder.
@@ -54,4 +54,4 @@ std::string describe_machine_code(std::string_view head);
 // name in errors.  Throws Error(kInput).
 void read_generated_source(std::string_view source, const std::string& record, CompiledModel& model);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

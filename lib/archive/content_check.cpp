@@ -6,7 +6,7 @@
 
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using OnRecord = std::function<void(const ZipArchive&, const ZipArchive::Entry&, const std::string& name)>;
@@ -73,4 +73,4 @@ std::vector<ContentFault> check_content(const ModelFile& file, const FileInfo& i
   return faults;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

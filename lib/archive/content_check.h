@@ -9,7 +9,7 @@
 #include "archive/file_kind.h"
 #include "archive/zip_archive.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Calls f(archive, entry, name) for each record of an archive, and of archives in its records, whose records
 // are called "a.pt/data.pkl".  Throws Error(kInput) where a record cannot be read.
@@ -25,4 +25,4 @@ std::string damage_text(const std::vector<std::string>& records);
 // match. `info` is the result of identify_file().  Throws likewise.
 std::vector<ContentFault> check_content(const ModelFile& file, const FileInfo& info);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

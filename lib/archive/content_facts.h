@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A record whose bytes are not what the archive says of them, as content_check.h finds it and the rule of
 // `check --verify-content` judges it.
@@ -28,4 +28,4 @@ struct ContentDigests {
   std::vector<std::string> damaged;  // the names of records whose bytes do not match their checksum
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "archive/pickle_scan.h"
 #include "archive/zip_archive.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace std::string_literals;
@@ -425,6 +425,9 @@ FileInfo identify_bytes(const ModelFile& file, std::string_view head) {
   if (looks_like_text(head.substr(0, 4'096))) return identify_text(head);
   // A zip archive may have other bytes before its first record.
   if (ZipArchive::has_end_record(file)) return identify_zip(file);
+  // JSON with characters that it must not have: the reader tells where.
+  const std::size_t first = head.starts_with('{') ? head.find_first_not_of(" \t\r\n", 1) : head.npos;
+  if (first != head.npos && head[first] == '"') return identify_text(head);
   return make(FileKind::kUnknown, "a file of an unknown kind", kSaveModel);
 }
 
@@ -495,4 +498,4 @@ Error not_traceable(const FileInfo& info) {
   return input_error("this is " + info.what + (info.advice.empty() ? "" : "; " + info.advice));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 #include "archive/model_file.h"
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class ZipArchive;
 
@@ -57,4 +57,4 @@ FileInfo identify_file(const ModelFile& file);
 // Returns the error for a file that cannot be traced, with one line that says what it is and what to do.
 Error not_traceable(const FileInfo& info);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

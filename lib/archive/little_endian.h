@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the unsigned integer of `size` bytes (at most 8) that begins at `at`.  All its bytes must be there.
 inline std::uint64_t little_endian(std::string_view bytes, std::size_t at, int size) {
@@ -15,4 +15,4 @@ inline std::uint64_t little_endian(std::string_view bytes, std::size_t at, int s
   return value;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,13 +6,14 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "archive/content_facts.h"
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 [[noreturn]] void fail_to_read(int code) {
@@ -72,6 +73,19 @@ ModelFile::ModelFile(std::string path) : path_(std::move(path)) {
     throw;
   }
 }
+
+ModelFile ModelFile::of_bytes(std::string_view bytes, std::string path) {
+  Descriptor file(::memfd_create("fxtrace", MFD_CLOEXEC));
+  while (file && !bytes.empty()) {
+    const ssize_t written = ::write(file.number(), bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) file = Descriptor();
+    if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (!file) throw input_error(std::string("cannot hold it in memory: ") + std::strerror(errno)).at(path);
+  return {std::move(file), std::move(path)};
+}
+
+std::string ModelFile::base_name() const { return path_.substr(path_.rfind('/') + 1); }
 
 ModelFile::ModelFile(Descriptor descriptor, std::string path)
     : path_(std::move(path)), descriptor_(std::make_shared<const Descriptor>(std::move(descriptor))) {
@@ -138,4 +152,4 @@ std::string ModelFile::read_whole() const {
   return bytes;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

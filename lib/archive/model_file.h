@@ -11,7 +11,7 @@
 
 #include "support/descriptor.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct ContentDigests;
 
@@ -23,8 +23,11 @@ class ModelFile {
   ModelFile(std::string path);  // NOLINT: implicit on purpose, a path stands for its file
   // Takes a file that is already open; `path` is its name in messages.
   ModelFile(Descriptor descriptor, std::string path);
+  // Makes a file in memory of the bytes.  Throws Error(kInput, at the path) when there is no memory for it.
+  static ModelFile of_bytes(std::string_view bytes, std::string path);
 
   const std::string& path() const { return path_; }  // as given, for messages
+  std::string base_name() const;                     // "model.pt"
   std::uint64_t size() const { return size_; }       // in bytes, at the time of opening
   int descriptor() const { return descriptor_->number(); }
   // Returns at most `size` bytes from `offset` on; fewer at the end of the file or on a read error.
@@ -55,4 +58,4 @@ class ModelFile {
   std::shared_ptr<ContentDigests> digests_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

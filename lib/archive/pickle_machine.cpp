@@ -6,7 +6,7 @@
 
 #include "support/text/identifier.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 PickleMachine::End PickleMachine::run(std::size_t max_opcodes) {
   max_opcodes_ = max_opcodes;
@@ -305,4 +305,4 @@ void PickleMachine::other(unsigned char opcode) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

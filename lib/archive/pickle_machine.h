@@ -42,7 +42,7 @@
 
 #include "archive/pickle_opcodes.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
  public:
@@ -182,4 +182,4 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
   PickleWatcher* watcher_ = nullptr;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 
 #include "archive/little_endian.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Decodes opcodes with their operands, and keeps the stack and its marks.  Self derives from this class and
 // makes the values; an Entry is a value on the stack.  Self has
@@ -178,4 +178,4 @@ class PickleOpcodes {
   std::vector<Entry> taken_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 
 #include "archive/pickle_machine.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Kind = PickleScan::Kind;
@@ -127,4 +127,4 @@ std::string describe(const PickleScan& scan) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

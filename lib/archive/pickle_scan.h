@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct PickleScan {
   enum class Kind { kOther, kDict, kList, kTuple, kString, kTensor, kGlobal, kObject };
@@ -28,4 +28,4 @@ PickleScan scan_pickle(std::string_view bytes, std::size_t start = 0);
 // 'model')", ...
 std::string describe(const PickleScan& scan);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

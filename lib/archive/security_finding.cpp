@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 const char* to_string(SecurityKind kind) {
   constexpr std::array<const char*, kSecurityKinds> kNames = {"pickle", "code",    "path",
@@ -10,4 +10,4 @@ const char* to_string(SecurityKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

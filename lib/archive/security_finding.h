@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 enum class SecurityKind {
   kPickle,   // a pickle that does what torch.load(weights_only=True) refuses
@@ -26,4 +26,4 @@ struct SecurityFinding {
   std::string message;  // for people, without the record; text from the file is not escaped
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "archive/zip_archive.h"
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Id = PickleMachine::Id;
@@ -180,4 +180,4 @@ std::optional<std::vector<std::optional<StoredTensor>>> read_saved_leaves(const 
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

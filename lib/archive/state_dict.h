@@ -9,7 +9,7 @@
 
 #include "archive/stored_tensor.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class ZipArchive;
 
@@ -28,4 +28,4 @@ std::string read_saved_pickle(const ZipArchive& archive, std::string_view record
 std::optional<std::vector<std::optional<StoredTensor>>> read_saved_leaves(const ZipArchive& archive,
                                                                           std::string_view record);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using PickleKind = PickleMachine::Kind;
@@ -239,4 +239,4 @@ std::optional<std::string_view> PickledTensors::find_dtype(Id dtype) const {
   return name;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 
 #include "archive/pickle_machine.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A type of elements.
 struct ElementType {
@@ -84,4 +84,4 @@ class PickledTensors {
   const PickleMachine& machine_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

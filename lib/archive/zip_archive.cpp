@@ -13,7 +13,7 @@
 #include "archive/little_endian.h"
 #include "support/sha256.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The marks at the beginning of the structures of an archive (zip_archive.h), and their fixed sizes.
@@ -829,4 +829,4 @@ std::string ZipArchive::read(const Entry& entry, std::size_t max_bytes) const {
   return bytes;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

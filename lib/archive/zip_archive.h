@@ -53,7 +53,7 @@
 #include "archive/model_file.h"
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A part of a file.
 struct FileRange {
@@ -174,4 +174,4 @@ std::string joined_content_keys(const std::vector<std::string>& keys);
 // cannot be told whether the archive is damaged or was made so on purpose.
 Error misleading_archive(const std::string& what);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

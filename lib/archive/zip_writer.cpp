@@ -5,7 +5,7 @@
 
 #include <zlib.h>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::uint64_t kMost32 = 0xFFFFFFFF;  // this and larger numbers are in a field of zip64
@@ -108,4 +108,4 @@ void ZipWriter::finish() {
   write(last.text());
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

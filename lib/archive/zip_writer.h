@@ -10,7 +10,7 @@
 
 #include "archive/model_file.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // An archive that is written to a stream from its first byte to its last.  Its bytes do not depend on the
 // time.
@@ -43,4 +43,4 @@ class ZipWriter {
   std::vector<Record> records_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "catalog/row_stream.h"
 #include "catalog/tables.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 
 class CatalogReader::Impl {
  public:
@@ -115,4 +115,4 @@ CatalogReader::~CatalogReader() = default;
 std::string CatalogReader::settings() { return impl_->settings(); }
 std::optional<FileRows> CatalogReader::next() { return impl_->next(); }
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

@@ -8,7 +8,7 @@
 #include "archive/model_file.h"
 #include "catalog/database.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 
 // The rows of one file.
 struct FileRows {
@@ -37,4 +37,4 @@ class CatalogReader {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

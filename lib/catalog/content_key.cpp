@@ -10,7 +10,7 @@
 #include "support/fnv_hash.h"
 #include "support/sha256.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 namespace {
 
 std::string hexadecimal(std::uint64_t number) {
@@ -67,4 +67,4 @@ std::string content_key(const ModelFile& file, const FileInfo& info) {
   return "file:" + hexadecimal(hash.value());
 }
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

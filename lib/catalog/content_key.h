@@ -6,7 +6,7 @@
 #include "archive/file_kind.h"
 #include "archive/model_file.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 
 // Returns a key of the file's content.  For a zip archive, it is made from the directory alone, which has
 // the name, size and CRC-32 of every record; for any other file, from its size and its bytes, for a large
@@ -15,4 +15,4 @@ namespace fxtrace::catalog {
 // all records whose bytes are wrong.  Never empty.  `info` is the result of identify_file().
 std::string content_key(const ModelFile& file, const FileInfo& info);
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

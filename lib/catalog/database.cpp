@@ -17,7 +17,7 @@
 #include "support/descriptor.h"
 #include "support/error.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 namespace {
 
 // Files have numbers below this one; the k-th program of file n, counted from 0, is n + k * kNextProgram.
@@ -333,4 +333,4 @@ std::int64_t Catalog::remove_unless(const std::function<bool(const std::string&)
 }
 void Catalog::commit() { impl_->commit(); }
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

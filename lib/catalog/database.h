@@ -12,7 +12,7 @@
 #include "catalog/row_stream.h"
 #include "catalog/tables.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 
 // The state of a file when its model was read.
 struct FileState {
@@ -68,4 +68,4 @@ class Catalog {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

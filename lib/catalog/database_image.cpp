@@ -14,7 +14,7 @@
 
 #include "support/text/words.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 namespace {
 
 // The functions that statements may call: those of SQLite's documentation that compute with their arguments.
@@ -123,4 +123,4 @@ Database open_image(const DatabaseImage& image, const std::string& file, std::ui
 
 void allow_only_reading(sqlite3* database) { sqlite3_set_authorizer(database, authorize, nullptr); }
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

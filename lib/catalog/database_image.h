@@ -8,7 +8,7 @@
 #include "archive/model_file.h"
 #include "catalog/sqlite_handles.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 
 // The bytes of a database file, mapped into memory; nobody may change the file meanwhile.
 class DatabaseImage {
@@ -38,4 +38,4 @@ Database open_image(const DatabaseImage& image, const std::string& file, std::ui
 // Refuses from now on, with SQLITE_AUTH, statements that do more than read and compute.
 void allow_only_reading(sqlite3* database);
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

@@ -13,7 +13,7 @@
 #include "summaries/parameter_sizes.h"
 #include "support/text/words.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 namespace {
 
 using Macs = std::optional<SymInt>;
@@ -191,4 +191,4 @@ void write_error_row(const Error& error, const std::string& program, RowWriter& 
   rows.row(TableId::kModels, cells);
 }
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

@@ -7,7 +7,7 @@
 #include "graph/graph_collection.h"
 #include "support/error.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 
 // The origin of a collection; an empty text is unknown, or does not apply.
 struct ModelOrigin {
@@ -21,4 +21,4 @@ void write_model_rows(const GraphCollection& collection, const ModelOrigin& orig
 // Writes the row of a file, or of a program in it, that could not be read.
 void write_error_row(const Error& error, const std::string& program, RowWriter& rows);
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

@@ -13,7 +13,7 @@
 #include "catalog/database_image.h"
 #include "support/descriptor.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 namespace {
 
 Error more_than_read() {
@@ -172,4 +172,4 @@ void query(const ModelFile& file, const std::string& sql, const QueryLimits& lim
   }
 }
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

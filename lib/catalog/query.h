@@ -8,7 +8,7 @@
 
 #include "archive/model_file.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 
 // A cell of a query's result.
 struct QueryValue {
@@ -40,4 +40,4 @@ void hold_for_reading(const ModelFile& file);
 // SQL and for a statement that would write, Error(kInput, at the file), and std::bad_alloc.
 void query(const ModelFile& file, const std::string& sql, const QueryLimits& limits, const QueryRows& rows);
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

@@ -7,7 +7,7 @@
 #include "support/error.h"
 #include "support/text/utf8.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 namespace {
 
 enum class Tag : std::uint8_t { kNull, kInteger, kText };
@@ -73,4 +73,4 @@ std::optional<RowReader::Row> RowReader::next() {
   return row;
 }
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

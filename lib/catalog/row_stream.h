@@ -12,7 +12,7 @@
 #include "catalog/tables.h"
 #include "symbolic/sym_int.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 
 using Cell = std::variant<std::monostate, std::int64_t, std::string>;  // NULL, INTEGER, TEXT
 using Cells = std::vector<Cell>;
@@ -57,4 +57,4 @@ class RowReader {
   std::string_view left_;
 };
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

@@ -5,7 +5,7 @@
 
 #include "catalog/tables.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 namespace {
 
 std::string schema_of(sqlite3* database) {
@@ -80,4 +80,4 @@ void check_is_catalog(sqlite3* database, const std::string& file, const std::vec
     throw input_error("the tables of this database are not those of a catalog of fxtrace", hints).at(file);
 }
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

@@ -8,7 +8,7 @@
 
 #include "support/error.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 
 struct CloseDatabase {
   void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
@@ -39,4 +39,4 @@ std::string catalog_statements();
 // would run when rows are added.  Views run only in queries of them.  `hints` go with other tables.
 void check_is_catalog(sqlite3* database, const std::string& file, const std::vector<std::string>& hints);
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

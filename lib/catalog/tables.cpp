@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 namespace {
 
 constexpr Column kModel = {"model", "INTEGER NOT NULL", "models.id"};
@@ -181,4 +181,4 @@ std::string create_statements() {
   return sql;
 }
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 
 enum class TableId {
   kModels,
@@ -52,4 +52,4 @@ std::string create_statements();
 inline constexpr int kApplicationId = 0x66787472;  // "fxtr"
 inline constexpr int kFormatVersion = 3;
 
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

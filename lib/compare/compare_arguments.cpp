@@ -7,7 +7,7 @@
 #include "graph/analysis/text_form.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void Comparer::compare_arguments(Current& now, Place i, Place j) {
   using NamedArgument = ComparedGraph::NamedArgument;
@@ -187,4 +187,4 @@ bool Comparer::is_same_node(const Current& now, NodeId a, NodeId b) {
   return false;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -3,7 +3,7 @@
 
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void Comparer::compare_costs(const ModelSummary& before, const ModelSummary& after) {
   if (!before.has_costs() || !after.has_costs()) return;
@@ -68,4 +68,4 @@ void Comparer::tell_cost(const std::string& path, const char* field, const std::
   add_sizes(path, DifferenceKind::kCosts, "", field, *before, *after);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

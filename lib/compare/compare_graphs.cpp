@@ -5,7 +5,7 @@
 
 #include "graph/analysis/text_form.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void Comparer::compare_all_graphs() {
   std::unordered_map<std::string_view, const ModuleGraph*> others;
@@ -187,4 +187,4 @@ void Comparer::one_sided_node(const ComparedGraph& graph, Place place, Change ch
   add(is_added ? pairs_.path_before(path) : std::string_view(path), std::move(difference));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 #include "operators/names/modules.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string failure_text(const Failure& failure) {
@@ -170,4 +170,4 @@ void Comparer::compare_attributes(const ModuleRecord& a, const ModuleRecord& b) 
   for (const auto& [name, value] : others) change(name, nullptr, value);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,13 +8,14 @@
 #include "support/text/number_in.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the text of what a node does, without its name.
 std::string target_text(const Node& node) {
   std::string text = std::string(to_string(node.op)) + "[" + *node.target + "]";
-  return node.method->empty() ? text : text + "." + *node.method;
+  if (!node.method->empty()) text += "." + *node.method;
+  return node.model_function ? text + ", a function of the model" : text;
 }
 
 std::string constant_text(const Constant& constant) {
@@ -78,6 +79,8 @@ std::int64_t Comparer::count_changes() const {
   return result_.count(DifferenceKind::kNodes) + result_.count(DifferenceKind::kArguments);
 }
 
+// What says how a graph was read, and not what a node does, is not compared: `recorded`, `arguments` and the
+// program's nodes.
 void Comparer::compare_nodes(Current& now, Place i, Place j) {
   const Node& a = now.before[i];
   const Node& b = now.after[j];
@@ -205,4 +208,4 @@ bool Comparer::follows_others(const Current& now, Place i, Place j) const {
                              [&](const auto& feed) { return now.nodes.in_before(feed.node) == kNoPlace; });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 std::vector<Comparer::Moved> Comparer::find_moved(const std::vector<Place>& numbers) {
   const std::vector<bool> stays = longest_increasing(numbers);
@@ -159,4 +159,4 @@ void Comparer::compare_guards(const ModuleGraph& a, const ModuleGraph& b, const 
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

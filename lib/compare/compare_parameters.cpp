@@ -10,7 +10,7 @@
 #include "support/text/number_in.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The parts of a key of content (ZipArchive::content_key()): "3421780262-4096+16/1,4".
@@ -166,4 +166,4 @@ bool Comparer::is_same_parameter(const std::string& a, const std::string& b) con
          before_.first_name(a) == pairs_.parameter_before(after_.first_name(b));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/utf8.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 ComparedModel describe(const GraphCollection& collection, const ModelSummary& model) {
@@ -210,4 +210,4 @@ std::optional<std::string> Comparer::unless_itself(std::optional<std::string> co
   return cover;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -24,7 +24,7 @@
 #include "symbolic/expression.h"
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Dimensions of the first collection, by their names in the second.
 using Renames = std::map<std::string, SymInt>;
@@ -245,4 +245,4 @@ class Comparer {
   Renames renames_;  // renames of the root's graph
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include "compare/pairing/common_form.h"
 #include "compare/pairing/inlined_methods.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 const char* to_string(DifferenceKind kind) {
   constexpr std::array<const char*, kDifferenceKinds> kNames = {"modules",   "parameters", "weights", "nodes",
@@ -57,4 +57,4 @@ ModelComparison compare(const GraphCollection& before, const GraphCollection& af
   return Comparer(before, common_form(before), after, common_form(after), options).run();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

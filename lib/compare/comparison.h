@@ -18,7 +18,7 @@
 #include "support/shared.h"
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 enum class DifferenceKind : std::uint8_t {
   kModules,
@@ -157,4 +157,4 @@ void leave_out(ModelComparison& comparison, DifferenceKind kind);
 // first one.
 void fold_equal_modules(ModelComparison& comparison);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "support/fold_by_key.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the name of a node without the suffix that makes it unique: "add" for add_1.
@@ -94,4 +94,4 @@ void fold_equal_modules(ModelComparison& comparison) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,11 +9,11 @@
 #include "graph/node_spec.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The differences of nodes of one graph, by their names.
-struct Told {
+struct NodeDifferences {
   std::unordered_map<std::string_view, std::string_view> names;  // in the second, where they differ
   std::unordered_map<std::string_view, Change> before, after;    // changes, by the name in that collection
 };
@@ -96,7 +96,7 @@ class Merger {
         module_marks_.emplace(path, is_whole ? difference.change : Change::kChanged);
       return;
     }
-    Told& told = told_[*difference.graph];
+    NodeDifferences& told = told_[*difference.graph];
     if (!difference.other.empty()) told.names.emplace(difference.subject, difference.other);
     if (difference.kind == DifferenceKind::kNames || (!is_marked && difference.change == Change::kChanged))
       return;
@@ -131,7 +131,7 @@ class Merger {
   void add_nodes(const GraphPair& pair, std::vector<GraphPair>& pending) {
     const ModuleGraph& before = *pair.before;
     ModuleGraph& after = *pair.after;
-    const Told& told = told_[pair.name];
+    const NodeDifferences& told = told_[pair.name];
     std::unordered_map<std::string_view, NodeId> by_name;
     const std::vector<NodeId> order_after = after.graph.order();
     for (const NodeId id : order_after) by_name.emplace(after.graph.node(id).name, id);
@@ -184,7 +184,7 @@ class Merger {
     });
   }
 
-  static bool is_removed(const Told& told, const Node& node) {
+  static bool is_removed(const NodeDifferences& told, const Node& node) {
     const auto found = told.before.find(node.name);
     return found != told.before.end() && found->second == Change::kRemoved;
   }
@@ -222,7 +222,7 @@ class Merger {
   DifferenceKinds marked_;
   MergedCollection result_;
   std::unordered_map<std::string_view, std::string> moved_;
-  std::unordered_map<std::string, Told> told_;  // by graph
+  std::unordered_map<std::string, NodeDifferences> told_;  // by graph
   std::vector<const std::string*> removed_;
   std::unordered_map<std::string, Change> module_marks_;
 };
@@ -234,4 +234,4 @@ MergedCollection merge(const GraphCollection& before, const GraphCollection& aft
   return Merger(before, after, comparison, marked).run();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 #include "compare/comparison.h"
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The second collection, with nodes and modules that only the first has: these are where they were, and
 // nothing takes their values.  Its file is "a.pt → b.pt".  It is made to be drawn, and cannot run.
@@ -22,4 +22,4 @@ struct MergedCollection {
 MergedCollection merge(const GraphCollection& before, const GraphCollection& after,
                        const ModelComparison& comparison, DifferenceKinds marked);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

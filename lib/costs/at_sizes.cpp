@@ -16,7 +16,7 @@
 #include "support/text/shell_word.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Numbers = std::map<std::string, std::int64_t>;
@@ -309,4 +309,4 @@ std::map<std::string, std::int64_t> set_sizes(GraphCollection& collection,
   return numbers;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The number for a named size, or all sizes of an input.
 struct GivenSizes {
@@ -32,4 +32,4 @@ bool has_sizes(const GraphCollection& collection, const GivenSizes& given);
 std::map<std::string, std::int64_t> set_sizes(GraphCollection& collection,
                                               const std::vector<GivenSizes>& given);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

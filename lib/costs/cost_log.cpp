@@ -13,7 +13,7 @@
 #include "support/text/number_in.h"
 #include "symbolic/polynomial.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::size_t kMaxPeaks = 8;  // the limit on expressions of which none is always the largest
@@ -461,4 +461,4 @@ std::optional<SymInt> CostLog::peak(const Mark& mark, TermSums& terms) const {
   return largest.get(terms);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -46,7 +46,7 @@
 #include "graph/cost.h"
 #include "opinfo/operator_entry.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the greater of two costs, by MACs, where only one of them is incurred; when they cannot be
 // compared, a bound for both.
@@ -133,4 +133,4 @@ class CostLog {
   Mark last_;  // before the latest call
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "support/text/shell_word.h"
 #include "symbolic/python_operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Kind = Expression::Kind;
@@ -287,4 +287,4 @@ Cost CustomCosts::cost(const Rule& rule, const Call& call) {
   return cost;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

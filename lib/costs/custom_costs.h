@@ -15,7 +15,7 @@
 #include "shapes/abstract_value.h"
 #include "symbolic/expression.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Reads "ns::op=EXPR", where EXPR gives the multiply-accumulates of a call, as Python over its arguments
 // in0, in1, ... or their names, and its results out, out0, ...: numel(x), x.numel(), x.size(i), x.shape[i],
@@ -58,4 +58,4 @@ class CustomCosts {
   std::vector<Rule> rules_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "opinfo/stored_parts.h"
 #include "support/saturated.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 namespace {
 
@@ -204,4 +204,4 @@ void add_costs(GraphCollection& collection) {
   for (ModuleGraph& graph : collection.graphs) GraphCosts(owned, custom, read, all, graph, false).run();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

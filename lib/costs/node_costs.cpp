@@ -5,7 +5,7 @@
 
 #include "analysis/known_arguments.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 Cost unsized_call() {
@@ -225,4 +225,4 @@ Cost NodeCosts::higher_order_cost(const Node& node, const TargetParts& target) {
   return cost_of_runs(*node.target, all ? inside : std::vector<Cost>{}, times);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -15,7 +15,7 @@
 #include "opinfo/operator_entry.h"
 #include "shapes/abstract_value.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class NodeCosts {
  public:
@@ -66,4 +66,4 @@ class NodeCosts {
   std::unordered_map<const std::string*, const OperatorEntry*> operators_;  // by target; null for others
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

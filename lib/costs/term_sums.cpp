@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::size_t kMaxTerms = 256;
@@ -50,4 +50,4 @@ bool is_no_less(const TermSums::Sum& sum, const TermSums::Sum& other) {
   return true;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "symbolic/polynomial.h"
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class TermSums {
  public:
@@ -30,4 +30,4 @@ class TermSums {
 // Returns whether every coefficient of `sum` is at least that of `other`.
 bool is_no_less(const TermSums::Sum& sum, const TermSums::Sum& other);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

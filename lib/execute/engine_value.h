@@ -15,7 +15,7 @@ struct FxtraceValue {
   std::string text;  // the last result of as_text()
 };
 
-namespace fxtrace::execute {
+namespace fxtrace::internal::execute {
 
 // Wraps a value.  A completed future and a member of an enum are replaced by their values, as in graphs.
 inline FxtraceValue* make(c10::IValue value) {
@@ -58,4 +58,4 @@ at::ScalarType dtype_named(const std::string& name);  // throws c10::Error
 // Returns the arguments in the order of the schema.  Throws c10::Error, which says what does not match.
 std::vector<c10::IValue> bound(const c10::FunctionSchema& schema, const FxtraceArguments& arguments);
 
-}  // namespace fxtrace::execute
+}  // namespace fxtrace::internal::execute

@@ -11,7 +11,7 @@
 
 #include "execute/engine_value.h"
 
-namespace fxtrace::execute {
+namespace fxtrace::internal::execute {
 
 std::string& failure_text() {
   static std::string text;
@@ -268,9 +268,9 @@ FxtraceEngine make_engine() {
 }
 
 }  // namespace
-}  // namespace fxtrace::execute
+}  // namespace fxtrace::internal::execute
 
 extern "C" __attribute__((visibility("default"))) const FxtraceEngine* fxtrace_engine(size_t size) {
-  static const FxtraceEngine engine = fxtrace::execute::make_engine();
+  static const FxtraceEngine engine = fxtrace::internal::execute::make_engine();
   return size == sizeof(FxtraceEngine) ? &engine : nullptr;
 }

@@ -7,7 +7,7 @@
 
 #include "execute/engine_value.h"
 
-namespace fxtrace::execute {
+namespace fxtrace::internal::execute {
 namespace {
 
 // Receives what this thread allocates and releases from the allocator of LibTorch.
@@ -52,4 +52,4 @@ void add_memory(FxtraceEngine& engine) {
   engine.memory = [] { return counting() ? counting()->counter->ask() : FxtraceMemory{}; };
 }
 
-}  // namespace fxtrace::execute
+}  // namespace fxtrace::internal::execute

@@ -14,7 +14,7 @@
 
 // Does what Python functions do to the way in which operators run: torch/_functorch/predispatch.py and
 // torch/amp/autocast_mode.py.
-namespace fxtrace::execute {
+namespace fxtrace::internal::execute {
 namespace {
 
 using at::functorch::RandomnessType;
@@ -156,4 +156,4 @@ void add_python(FxtraceEngine& engine) {
   };
 }
 
-}  // namespace fxtrace::execute
+}  // namespace fxtrace::internal::execute

@@ -15,7 +15,7 @@
 
 // Each computes what its namesake in torch/ao/quantization/fx/_decomposed.py does (2.6 to 2.13), by the same
 // kernels in the same order, so that results are equal bit for bit.
-namespace fxtrace::execute {
+namespace fxtrace::internal::execute {
 namespace {
 
 using at::ScalarType;
@@ -304,4 +304,4 @@ void add_quantized_decomposed() {
   add("convert_element_type.no_fuse", "(Tensor input, ScalarType dtype) -> Tensor", convert_element_type);
 }
 
-}  // namespace fxtrace::execute
+}  // namespace fxtrace::internal::execute

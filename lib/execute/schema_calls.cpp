@@ -11,7 +11,7 @@
 
 #include "execute/engine_value.h"
 
-namespace fxtrace::execute {
+namespace fxtrace::internal::execute {
 namespace {
 
 using c10::IValue;
@@ -271,4 +271,4 @@ void add_calls(FxtraceEngine& engine) {
   };
 }
 
-}  // namespace fxtrace::execute
+}  // namespace fxtrace::internal::execute

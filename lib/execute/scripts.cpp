@@ -20,7 +20,7 @@
 
 #include "execute/engine_value.h"
 
-namespace fxtrace::execute {
+namespace fxtrace::internal::execute {
 namespace {
 
 class Reader : public caffe2::serialize::ReadAdapterInterface {
@@ -256,4 +256,4 @@ void add_scripts(FxtraceEngine& engine) {
   };
 }
 
-}  // namespace fxtrace::execute
+}  // namespace fxtrace::internal::execute

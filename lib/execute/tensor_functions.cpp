@@ -12,7 +12,7 @@
 
 #include "execute/engine_value.h"
 
-namespace fxtrace::execute {
+namespace fxtrace::internal::execute {
 namespace {
 
 at::Tensor view_of(const char* dtype_name, at::IntArrayRef sizes, at::IntArrayRef strides, int64_t offset,
@@ -242,4 +242,4 @@ void add_tensors(FxtraceEngine& engine) {
   };
 }
 
-}  // namespace fxtrace::execute
+}  // namespace fxtrace::internal::execute

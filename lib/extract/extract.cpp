@@ -28,7 +28,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 bool is_within(std::string_view path, std::string_view module) {
@@ -47,10 +47,6 @@ NodeId copy_node(const Node& old, Scope scope, Graph& graph, Copies& made) {
   Graph::NodeSpec spec = copy_of(old, made);
   spec.scope = std::move(scope);
   const NodeId copy = graph.append(std::move(spec));
-  graph.set_method(copy, *old.method);
-  graph.set_program(copy, old.program);
-  graph.set_in_order_of_use(copy, old.in_order_of_use);
-  graph.set_cost(copy, *old.cost);
   made.emplace(old.id.index, copy);
   return copy;
 }
@@ -100,7 +96,7 @@ class Finder {
   }
 
   Taken find_module(const std::string& given) const {
-    const auto record = std::ranges::find(collection_.modules, ::fxtrace::find_module(collection_, given),
+    const auto record = std::ranges::find(collection_.modules, internal::find_module(collection_, given),
                                           &ModuleRecord::path);
     const std::string& path = record->alias_of.value_or(record->path);
     const ModuleGraph* own = part_.call ? nullptr : find_graph(path);
@@ -371,7 +367,7 @@ class Extraction {
     Graph::NodeSpec spec;
     spec.op = Opcode::kCallFunction;
     spec.target = old_.model.is_torchscript() ? "aten.size.int" : "aten.sym_size.int";
-    spec.name_hint = old.name;
+    spec.name = old.name;
     spec.args = {Argument(made_.at(size.tensor.index)), Argument(size.dimension)};
     spec.meta = old.meta;
     const NodeId made = graph.graph.append(std::move(spec));
@@ -434,7 +430,7 @@ class Extraction {
     const Node& old = taken_.graph->graph.node(id);
     Graph::NodeSpec spec;
     spec.op = Opcode::kPlaceholder;
-    spec.name_hint = old.name;
+    spec.name = old.name;
     spec.target = name;
     if (old.op == Opcode::kPlaceholder) {
       spec.args = old.args;
@@ -476,7 +472,7 @@ class Extraction {
     Graph::NodeSpec spec;
     spec.op = Opcode::kOutput;
     spec.target = "output";
-    spec.name_hint = "output";
+    spec.name = "output";
     spec.scope = Scope();
     const std::size_t last = nodes.order().size() - 1;
     if (nodes.is_member(last)) {
@@ -981,4 +977,4 @@ GraphCollection extract(const GraphCollection& collection, const ExtractRequest&
   return Extraction(collection, taken).build();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

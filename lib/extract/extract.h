@@ -42,7 +42,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct ExtractRequest {
   // The path of the module whose call is the part.  If the module has a graph of its own and no call is
@@ -61,4 +61,4 @@ struct ExtractRequest {
 // it.  Throws Error(kUsage) when there is no such part, and Error(kInput) when it cannot stand by itself.
 GraphCollection extract(const GraphCollection& collection, const ExtractRequest& part);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

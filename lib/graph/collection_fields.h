@@ -27,7 +27,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 template <class T, class Record>
 concept Like = std::same_as<std::remove_const_t<T>, Record>;
@@ -248,4 +248,4 @@ void describe(auto& io, Like<ModuleGraph> auto& graph) {
   io.optional("cost", graph.cost);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A cost.  Absent fields are unknown.  A node without a Cost costs nothing: inputs, parameters, views, sizes.
 struct Cost {
@@ -32,4 +32,4 @@ struct Cost {
   bool operator==(const Cost&) const = default;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

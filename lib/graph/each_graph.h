@@ -8,7 +8,7 @@
 
 #include "graph/graph.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Calls f(graph) for the graph and all its subgraphs, outer graphs first. f must not add or remove
 // subgraphs.
@@ -24,4 +24,4 @@ void for_each_graph(Graph& root, F&& f) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

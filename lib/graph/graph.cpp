@@ -6,6 +6,34 @@
 #include "support/error.h"
 
 namespace fxtrace {
+
+const char* to_string(GuardReason reason) {
+  // In the order of the enumerators.
+  static constexpr std::array kNames{"input", "dim", "concrete", "default", "exported", "assert"};
+  return kNames.at(static_cast<std::size_t>(reason));
+}
+
+const char* to_string(SignatureRole role) {
+  // In the order of the enumerators.
+  static constexpr const char* kNames[internal::kSignatureRoles] = {"user_input",
+                                                                    "parameter",
+                                                                    "buffer",
+                                                                    "constant_tensor",
+                                                                    "custom_obj",
+                                                                    "token",
+                                                                    "user_output",
+                                                                    "loss_output",
+                                                                    "buffer_mutation",
+                                                                    "parameter_mutation",
+                                                                    "gradient_to_parameter",
+                                                                    "gradient_to_user_input",
+                                                                    "user_input_mutation"};
+  return kNames[static_cast<std::size_t>(role)];
+}
+
+}  // namespace fxtrace
+
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::uint64_t kRankGap = std::uint64_t{1} << 24;
@@ -34,7 +62,7 @@ std::vector<NodeId> Graph::order() const {
 void Graph::check_arguments(const NodeSpec& spec) const {
   for_each_input(spec, [&](NodeId input) {
     if (contains(input)) return;
-    throw defect("an argument of " + std::string(to_string(spec.op)) + "[" + spec.target +
+    throw defect("an argument of " + std::string(to_string(spec.op)) + "[" + *spec.target +
                  "] is not a node of the graph");
   });
 }
@@ -56,29 +84,22 @@ NodeId Graph::insert_before(NodeId position, NodeSpec spec) {
 NodeId Graph::make(NodeSpec spec, NodeId previous, NodeId next) {
   check_arguments(spec);
   const NodeId id{static_cast<std::uint32_t>(place_of_.size())};
-  Node node;
-  node.id = id;
-  node.op = spec.op;
-  node.model_function = spec.model_function;
-  node.is_recorded = spec.is_recorded;
-  if (!spec.name_hint.empty()) {
-    node.name = names_.create(spec.name_hint);
+  const std::string& target = *spec.target;
+  std::string name;
+  if (!spec.name.empty()) {
+    name = names_.create(spec.name);
   } else if (spec.model_function) {
-    node.name = names_.create(name_candidate(function_parts(spec.target).name, false));
+    name = names_.create(name_candidate(function_parts(target).name, false));
   } else {
-    node.name = names_.create(name_candidate(spec.target, spec.op == Opcode::kCallFunction));
+    name = names_.create(name_candidate(target, spec.op == Opcode::kCallFunction));
   }
-  const bool is_named_alike = spec.op == Opcode::kPlaceholder && spec.target.empty();
   if (spec.op == Opcode::kCallFunction) {
-    node.target = targets_.try_emplace(spec.target, spec.target).first->second;
-  } else {
-    node.target = is_named_alike ? node.name : std::move(spec.target);
+    spec.target = targets_.try_emplace(target, spec.target).first->second;
+  } else if (spec.op == Opcode::kPlaceholder && target.empty()) {
+    spec.target = name;
   }
-  node.args = std::move(spec.args);
-  node.kwargs = std::move(spec.kwargs);
-  node.scope = std::move(spec.scope);
-  node.meta = std::move(spec.meta);
-  node.source = std::move(spec.source);
+  spec.name = std::move(name);
+  Node node{std::move(spec), id, {}};
   if (previous.valid()) {  // often a node of the same module and line
     const Node& neighbour = own(previous);
     share(node.scope, neighbour.scope);
@@ -298,30 +319,6 @@ void Graph::roll_back(const Mark& mark) {
   names_.roll_back(mark.names);
 }
 
-const char* to_string(GuardReason reason) {
-  // In the order of the enumerators.
-  static constexpr std::array kNames{"input", "dim", "concrete", "default", "exported", "assert"};
-  return kNames.at(static_cast<std::size_t>(reason));
-}
-
-const char* to_string(SignatureRole role) {
-  // In the order of the enumerators.
-  static constexpr const char* kNames[kSignatureRoles] = {"user_input",
-                                                          "parameter",
-                                                          "buffer",
-                                                          "constant_tensor",
-                                                          "custom_obj",
-                                                          "token",
-                                                          "user_output",
-                                                          "loss_output",
-                                                          "buffer_mutation",
-                                                          "parameter_mutation",
-                                                          "gradient_to_parameter",
-                                                          "gradient_to_user_input",
-                                                          "user_input_mutation"};
-  return kNames[static_cast<std::size_t>(role)];
-}
-
 const ModuleGraph* SubgraphList::find_graph(std::string_view name) const {
   const auto place = places_.find(std::string(name));
   return place == places_.end() ? nullptr : &list_[place->second].graph;
@@ -350,4 +347,4 @@ void SubgraphList::erase_if(const std::function<bool(const Subgraph&)>& which) {
   for (std::size_t i = 0; i < list_.size(); ++i) places_.emplace(list_[i].name, i);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

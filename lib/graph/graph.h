@@ -16,7 +16,10 @@
 #include "graph/node.h"
 #include "support/shared.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
+
+using fxtrace::GuardReason;
+using fxtrace::SignatureRole;
 
 struct Constant;
 struct Guard;
@@ -35,17 +38,7 @@ struct Assignment {
 class Graph {
  public:
   // The fields of a new node; the graph chooses its name and derives its users.
-  struct NodeSpec {
-    Opcode op = Opcode::kPlaceholder;
-    std::string target;  // empty for a placeholder: the name that it gets
-    std::vector<Argument> args;
-    Kwargs kwargs;
-    Shared<Scope> scope;
-    Shared<Meta> meta;
-    Shared<std::optional<SourceLocation>> source;
-    std::string name_hint;  // empty: made from the target
-    bool model_function = false, is_recorded = false;
-  };
+  using NodeSpec = NodeFields;
 
   // --- reading ---
   const Node& node(NodeId id) const { return nodes_[place(id)]; }
@@ -168,17 +161,6 @@ struct Constant {
 inline constexpr std::int64_t kMaxConstantElements = 1024;
 inline constexpr const char* kTensorConstant = "Tensor";
 
-// The source of the assumption that a guard states.
-enum class GuardReason {
-  kInput,     // --input: a size, a dtype, a device; also the usual value of a part that it omits
-  kDim,       // --dim: the range of a dimension
-  kConcrete,  // --concrete
-  kDefault,   // a default of a parameter, or the state of the process
-  kExported,  // torch.export, which fixed a value
-  kAssert     // the code itself, which raises otherwise
-};
-const char* to_string(GuardReason reason);  // "input"
-
 struct Guard {
   Expression expr;  // x.dim() == 2; see guard_expression() in trace/tracer/guard_expression.h
   std::optional<SourceLocation> source;
@@ -224,25 +206,7 @@ struct Execution {
   std::vector<CallValues> call_values = {};
 };
 
-// The role of an input or output of an exported program, as in torch.export.graph_signature's InputKind and
-// OutputKind.
-enum class SignatureRole {
-  kUserInput,
-  kParameter,
-  kBuffer,
-  kConstantTensor,
-  kCustomObject,
-  kToken,
-  kUserOutput,
-  kLossOutput,
-  kBufferMutation,
-  kParameterMutation,
-  kGradientToParameter,
-  kGradientToUserInput,
-  kUserInputMutation
-};
 inline constexpr std::size_t kSignatureRoles = 13;
-const char* to_string(SignatureRole role);  // "user_input"
 
 // The signature of an exported program, as in torch.export.graph_signature: its inputs and outputs in the
 // program's own order, lifted ones included.  Role names are those of InputKind and OutputKind in lower case.
@@ -312,4 +276,4 @@ inline std::size_t SubgraphList::size() const { return list_.size(); }
 inline Subgraph& SubgraphList::operator[](std::size_t i) { return list_[i]; }
 inline const Subgraph& SubgraphList::operator[](std::size_t i) const { return list_[i]; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

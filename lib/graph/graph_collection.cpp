@@ -45,3 +45,5 @@ const char* to_string(ParameterKind kind) {
 }
 
 }  // namespace fxtrace
+
+namespace fxtrace::internal {}  // namespace fxtrace::internal

@@ -7,27 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include "fxtrace/trace_options.h"
 #include "graph/graph.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
-enum class FailureKind { kDataDependentControlFlow, kUnsupportedOp, kRaised, kLimit, kOther };
-const char* to_string(FailureKind kind);  // "data_dependent_control_flow"
-
-enum class Limit { kOther, kIterations, kNodes, kCallDepth };  // kOther: no option changes it
-
-// The reason why a module's forward could not be traced.
-struct Failure {
-  FailureKind kind = FailureKind::kOther;
-  std::string message;
-  std::string module;  // the path of the innermost module
-  std::string op;      // the operation, "prim::If"; empty when unknown
-  std::optional<SourceLocation> source;
-  Limit limit = Limit::kOther;  // the limit that was reached, for kLimit; not in the JSON
-};
-
-enum class ModuleStatus { kTraced, kLeaf, kFailed, kUnvisited };
-const char* to_string(ModuleStatus status);
+using fxtrace::CustomCost;
+using fxtrace::Failure;
+using fxtrace::FailureKind;
+using fxtrace::Limit;
+using fxtrace::ModuleStatus;
+using fxtrace::ParameterKind;
 
 struct ModuleRecord {
   std::string path;
@@ -47,9 +37,6 @@ struct ModuleRecord {
   std::optional<std::vector<Meta>> outputs = std::nullopt;
   bool is_assumed = false;  // alias_of is assumed: the file may mean another module with the same tensors
 };
-
-enum class ParameterKind { kParameter, kBuffer, kCustomObject };
-const char* to_string(ParameterKind kind);
 
 struct ParameterRecord {
   std::string name;  // from the model's root
@@ -75,13 +62,6 @@ struct ParameterRecord {
   bool is_packed() const { return !stored.empty() && !type.empty(); }
 };
 
-// The cost that a user gives to an operator (costs/custom_costs.h).
-struct CustomCost {
-  std::string name;  // "ns::op" for all overloads, or "ns::op.overload"
-  std::string text;  // "2*numel(out)*in0.size(-1)"
-  bool operator==(const CustomCost&) const = default;
-};
-
 struct GraphCollection {
   struct Model {
     std::string file;              // the base name
@@ -105,4 +85,4 @@ struct GraphCollection {
   std::vector<ModuleGraph> graphs;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "support/error.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Used = std::unordered_map<std::string_view, bool>;  // by name: whether a node uses it
@@ -288,4 +288,4 @@ void lint(const Graph& graph) {
 
 void lint(const GraphCollection& collection) { CollectionLint(collection).run(); }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

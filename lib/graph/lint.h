@@ -3,7 +3,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Each function throws Error(kInternal) for the first violation, with its place.
 
@@ -16,4 +16,4 @@ void lint(const Graph& graph);
 // parameters in the order of execution.  Names and aliases of modules and parameters must be consistent.
 void lint(const GraphCollection& collection);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

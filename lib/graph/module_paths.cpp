@@ -8,7 +8,7 @@
 #include "support/text/shell_word.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::size_t kMostNames = 3;
@@ -55,4 +55,4 @@ Error no_such_module(const GraphCollection& collection, const std::string& text)
   return usage_error("the model has no module '" + text + "'", std::move(hints));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 #include "graph/graph_collection.h"
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the paths of the modules that the text means: the module with exactly this path, or else those
 // whose first path it matches as a pattern (support/text/name_pattern.h).
@@ -18,4 +18,4 @@ std::vector<std::string> match_modules(const GraphCollection& collection, const 
 std::string find_module(const GraphCollection& collection, const std::string& text);
 Error no_such_module(const GraphCollection& collection, const std::string& text);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

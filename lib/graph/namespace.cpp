@@ -9,7 +9,7 @@
 #include "support/text/identifier.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // torch.fx's illegal names (torch/fx/graph.py, _illegal_names): Python's keywords, everything in the
@@ -138,4 +138,4 @@ std::string name_candidate(std::string_view target, bool is_function) {
   return snake_case(strip_magic(is_function ? parse_target(target).name : target));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class Namespace {
  public:
@@ -45,4 +45,4 @@ class Namespace {
 // parts as well ("pkg.ops.nms"), the caller passes its last part.
 std::string name_candidate(std::string_view target, bool is_function);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -23,6 +23,10 @@ const char* to_string(Opcode op) {
   return "";
 }
 
+}  // namespace fxtrace
+
+namespace fxtrace::internal {
+
 ValueKind Meta::kind() const {
   if (type == "Tensor") return ValueKind::kTensor;
   if (type == "int") return ValueKind::kInt;
@@ -80,4 +84,4 @@ const Argument* find_part(const Node& node, const std::vector<Argument>& path) {
   return part;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

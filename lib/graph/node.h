@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "fxtrace/values.h"
 #include "graph/argument.h"
 #include "graph/cost.h"
 #include "operators/target.h"
@@ -17,33 +18,11 @@
 #include "support/shared.h"
 #include "symbolic/expression.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
-enum class Opcode { kPlaceholder, kGetAttr, kCallFunction, kCallMethod, kCallModule, kOutput };
-
-// Returns the torch.fx spelling: "call_function".
-const char* to_string(Opcode op);
-
-// The module whose code makes the node: its qualified name from the model's root, and its type.  For the
-// model's root, the path is "" and the type is absent.
-struct Scope {
-  std::string module_path;
-  std::optional<std::string> module_type = {};
-  // The number of the call of that module in this graph, from 1, in the order of module_forward_order; for
-  // another method, the number of its call, in the order of Execution::method_calls.
-  std::int64_t call = 1;
-  std::string method = {};  // empty: forward
-  bool operator==(const Scope&) const = default;
-};
-
-// A place in the model's Python source.
-struct SourceLocation {
-  std::string file;
-  std::int64_t line = 0;  // counted from 1; 0 when unknown
-  std::string function;
-  std::string text;  // the source line, without indentation
-  bool operator==(const SourceLocation&) const = default;
-};
+using fxtrace::Opcode;
+using fxtrace::Scope;
+using fxtrace::SourceLocation;
 
 // A coarse kind of value; containers, classes and unknown types are all kOther.
 enum class ValueKind { kTensor, kInt, kFloat, kBool, kString, kOther };
@@ -93,32 +72,40 @@ struct ProgramPart {
 
 inline constexpr std::string_view kInOrderOfUse = "in order of use";  // see Node::in_order_of_use
 
-struct Node {
-  NodeId id;
-  std::string name;  // unique in the graph, made as torch.fx makes it
+// What a node is made of.  A node that stands for another, in this graph or elsewhere, begins as a copy of
+// these.
+struct NodeFields {
   Opcode op = Opcode::kPlaceholder;
+  // Of a new placeholder, empty: the name that it gets.
   Shared<std::string> target;
+  std::vector<Argument> args;
+  Kwargs kwargs;
+  Shared<Scope> scope;
+  Shared<Meta> meta;
+  Shared<std::optional<SourceLocation>> source;
+  // Unique in the graph, made as torch.fx makes it.  Of a new node, the preferred name; empty: made from the
+  // target.
+  std::string name;
   // For a call_function: true when the target is the qualified name of a function of the model's own Python,
   // which may look like an operator's ("pkg.ops.nms").  is_reserved_target() is then false.
   bool model_function = false;
   // For a model_function in a model that was traced by running it: the call stands for the operations
   // recorded in it, and its arguments are the values that enter, in the order of their first use.
   bool is_recorded = false;
-  std::vector<Argument> args;
-  Kwargs kwargs;
-  std::vector<NodeId> users;  // maintained by Graph, in the order in which they began to use this node
-  Shared<Scope> scope;
-  Shared<Meta> meta;
-  Shared<std::optional<SourceLocation>> source;
-  // For a call_module that runs another recorded method than forward: "forward1" of a traced module, when
-  // its code differs from forward's.  Empty otherwise.
-  Shared<std::string> method;
   // For a call_module in an exported program whose file does not give the names and order of forward's
   // parameters: the arguments are in the order of their first use.
   bool in_order_of_use = false;
+  // For a call_module that runs another recorded method than forward: "forward1" of a traced module, when
+  // its code differs from forward's.  Empty otherwise.
+  Shared<std::string> method = {};
   // For a call_module in an exported program; for a placeholder of a part of its graph, only the nodes.
-  Shared<ProgramPart> program;
-  Shared<std::optional<Cost>> cost;
+  Shared<ProgramPart> program = {};
+  Shared<std::optional<Cost>> cost = {};
+};
+
+struct Node : NodeFields {
+  NodeId id;
+  std::vector<NodeId> users;  // maintained by Graph, in the order in which they began to use this node
 };
 
 // Returns the parsed target of a call_function.
@@ -149,4 +136,4 @@ void for_each_of(const Node& node, F&& f) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,29 +10,23 @@
 
 #include "graph/graph.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the spec of a node like `node`, in the same graph or another one, without its arguments, and with
-// its name as the hint.  Fields of Node that a spec does not have (method, cost, program) are lost.
+// its name as the preferred one.
 inline Graph::NodeSpec spec_like(const Node& node) {
-  return {node.op,
-          node.target,
-          {},
-          {},
-          node.scope,
-          node.meta,
-          node.source,
-          node.name,
-          node.model_function,
-          node.is_recorded};
+  Graph::NodeSpec spec = node;
+  spec.args.clear();
+  spec.kwargs.clear();
+  return spec;
 }
 
 // Returns the same with its arguments, in which map(argument) replaces each.
 template <std::invocable<const Argument&> Map>
 Graph::NodeSpec copy_of(const Node& node, Map&& map) {
-  Graph::NodeSpec spec = spec_like(node);
-  for (const Argument& argument : node.args) spec.args.push_back(map(argument));
-  for (const auto& [name, argument] : node.kwargs) spec.kwargs.emplace_back(name, map(argument));
+  Graph::NodeSpec spec = node;
+  for (Argument& argument : spec.args) argument = map(argument);
+  for (auto& [name, argument] : spec.kwargs) argument = map(argument);
   return spec;
 }
 
@@ -57,4 +51,4 @@ inline Graph::NodeSpec spec_of(Opcode op, std::string target, std::vector<Argume
   return spec;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -2,7 +2,7 @@
 
 #include "graph/subgraph_call.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 const std::string& name_in(const std::unordered_map<std::uint32_t, std::string>& names, const Node& node) {
@@ -128,7 +128,7 @@ NodeId ExportedGraph::append_list(NodeId of, std::int64_t index) {
 }
 
 NodeId ExportedGraph::append_value(Graph::NodeSpec spec, std::string_view name) {
-  spec.name_hint = name;
+  spec.name = name;
   const NodeId id = module_graph.graph.append(std::move(spec));
   if (module_graph.graph.node(id).name != name) table.value_names.emplace(id.index, name);
   return id;
@@ -139,4 +139,4 @@ void ExportedGraph::name_operation(NodeId operation, std::string_view name) {
     table.operation_names.insert_or_assign(operation.index, std::string(name));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -19,7 +19,7 @@
 #include "graph/node_spec.h"
 #include "support/text/owned_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Operator;
 
@@ -142,4 +142,4 @@ struct ExportedGraph {
 
 inline constexpr int kMaxSubgraphs = 100;  // graphs within graphs
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

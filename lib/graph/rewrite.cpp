@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 template <class F>
@@ -112,4 +112,4 @@ std::optional<Expression> known_size(const Graph& graph, const Argument& argumen
   return meta.kind() == ValueKind::kInt ? meta.value : std::nullopt;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

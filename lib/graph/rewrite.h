@@ -9,7 +9,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Replaces `from` by `to` for all users and in the signature, and erases `from`.
 void replace_node(ModuleGraph& graph, NodeId from, NodeId to);
@@ -44,4 +44,4 @@ std::optional<std::int64_t> known_integer(const Graph& graph, const Argument& ar
 // Returns the same as an expression of dimensions.
 std::optional<Expression> known_size(const Graph& graph, const Argument& argument);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

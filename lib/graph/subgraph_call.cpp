@@ -6,7 +6,7 @@
 #include "graph/rewrite.h"
 #include "operators/target.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 std::vector<NodeId> inputs_of(const Graph& graph) {
   std::vector<NodeId> inputs;
   for (NodeId id = graph.first(); id.valid() && graph.node(id).op == Opcode::kPlaceholder;
@@ -195,4 +195,4 @@ bool SubgraphCall::drop_unused_carried() const {
   return true;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 std::vector<NodeId> inputs_of(const Graph& graph);
 // Returns the graph's outputs when they are a tuple or list; else null.
@@ -66,4 +66,4 @@ class SubgraphCall {
   std::vector<std::size_t> lists_;  // indices of the arguments that are lists of operands
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Kind = Expression::Kind;
@@ -153,4 +153,4 @@ std::optional<Argument> TextReplacement::make(TextVariables variables, const Mak
   return result;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -26,7 +26,7 @@
 
 #include "graph/node.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using TextVariables = std::map<std::string, Argument, std::less<>>;
 
@@ -70,4 +70,4 @@ struct TextRewrite {
   TextReplacement after;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include "interpreter/graph/interpreter.h"
 #include "support/text/words.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 void BoundTorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf,
                                   GraphTracer& tracer) {
@@ -39,19 +39,20 @@ std::vector<Diagnostic> BoundTorchScriptProgram::warnings() const {
   return warnings;
 }
 
-std::vector<Diagnostic> BoundTorchScriptProgram::undone(const std::function<Leaves()>& leaves) const {
-  std::vector<Diagnostic> undone;
-  if (options_.hooks != Hooks::kSkip) return undone;
+std::vector<Diagnostic> BoundTorchScriptProgram::unfollowed_options(
+    const std::function<Leaves()>& leaves) const {
+  std::vector<Diagnostic> unfollowed;
+  if (options_.hooks != Hooks::kSkip) return unfollowed;
   for (const auto& [module, method] : leaves()) {
     const std::size_t count = count_hooks_inside(program_, module, method);
     if (count == 0) continue;
     const std::string& path = program_.modules()[module.index].path;
-    undone.push_back({count == 1
-                          ? "--hooks skip cannot leave out {} hook inside of {}, which stays one call"
-                          : "--hooks skip cannot leave out {} hooks inside of {}, which stays one call",
-                      {std::to_string(count), path.empty() ? "the root" : "'" + path + "'"}});
+    unfollowed.push_back({count == 1
+                              ? "--hooks skip cannot leave out {} hook inside of {}, which stays one call"
+                              : "--hooks skip cannot leave out {} hooks inside of {}, which stays one call",
+                          {std::to_string(count), path.empty() ? "the root" : "'" + path + "'"}});
   }
-  return undone;
+  return unfollowed;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

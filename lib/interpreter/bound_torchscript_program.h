@@ -10,7 +10,7 @@
 #include "trace/options/options.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class BoundTorchScriptProgram : public BoundProgram {
  public:
@@ -23,7 +23,7 @@ class BoundTorchScriptProgram : public BoundProgram {
   bool inputs_changed(ModuleId root) const override { return findings_.calls.changed(root); }
   std::vector<Attributes> attributes() const override;
   std::vector<Diagnostic> warnings() const override;
-  std::vector<Diagnostic> undone(const std::function<Leaves()>& leaves) const override;
+  std::vector<Diagnostic> unfollowed_options(const std::function<Leaves()>& leaves) const override;
 
  private:
   const TorchScriptProgram& program_;
@@ -32,4 +32,4 @@ class BoundTorchScriptProgram : public BoundProgram {
   Findings findings_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -8,7 +8,7 @@
 #include "interpreter/program/torchscript_archive.h"
 #include "interpreter/program/torchscript_program.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 class LoadedProgram final : public TorchScriptProgram {
@@ -42,4 +42,4 @@ std::unique_ptr<const Program> load_torchscript(const FileInfo& info, const Trac
   return make_program(std::move(archive), options, spent);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

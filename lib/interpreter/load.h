@@ -6,7 +6,7 @@
 #include "archive/file_kind.h"
 #include "trace/search/trace_program.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class TorchScriptArchive;
 
@@ -19,4 +19,4 @@ std::unique_ptr<const Program> load_torchscript(const FileInfo& info, const Trac
 std::unique_ptr<const Program> make_program(std::unique_ptr<TorchScriptArchive> archive,
                                             const TraceOptions& options, const SpentUnits& spent = nullptr);
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 struct Row {
@@ -47,4 +47,4 @@ bool is_region(const TargetParts& target) {
   return row != nullptr && row->is_region;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 
 #include "operators/target.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 enum class SubgraphRuns : std::uint8_t {
   kUnknown,
@@ -22,4 +22,4 @@ SubgraphRuns subgraph_runs(const TargetParts& target);
 // computes what the subgraph's nodes would compute in the outer graph.
 bool is_region(const TargetParts& target);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The kinds by target, in byte order of targets.
@@ -32,4 +32,4 @@ KnownNumber known_number_of(std::string_view target) {
   return row != std::end(kTargets) && row->first == target ? row->second : KnownNumber::kNone;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

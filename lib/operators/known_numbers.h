@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 enum class KnownNumber : std::uint8_t {
   kNone,
@@ -23,4 +23,4 @@ enum class KnownNumber : std::uint8_t {
 // Returns the kind for a node's target.
 KnownNumber known_number_of(std::string_view target);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace std::string_view_literals;  // NOLINT(google-build-using-namespace): for the lines
@@ -160,4 +160,4 @@ const Operator* functional_twin(const Operator& op) {
              : find_functional(op, plain + "_functional");  // a few operators are named so: normal_
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

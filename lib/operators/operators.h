@@ -14,7 +14,7 @@
 #include "operators/schema.h"
 #include "operators/target.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using Traits = std::uint64_t;
 
@@ -101,4 +101,4 @@ std::span<const Operator> extension_operators();
 // when there is none.
 const Operator* functional_twin(const Operator& op);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

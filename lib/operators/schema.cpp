@@ -8,7 +8,7 @@
 #include "support/error.h"
 #include "support/text/identifier.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 bool writes_to(const SchemaType& type) {
@@ -221,4 +221,4 @@ const SchemaType& SchemaType::innermost() const {
 
 Schema parse_schema(std::string_view text, std::size_t at) { return Parser(text, at).schema(); }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // An alias annotation, "(a)" or "(a! -> *)": the alias sets of a value before and after the call.
 struct AliasSet {
@@ -69,4 +69,4 @@ using SchemaArgument = Schema::Argument;
 // says what was expected and where.
 Schema parse_schema(std::string_view text, std::size_t at = 0);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

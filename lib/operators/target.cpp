@@ -5,7 +5,7 @@
 
 #include "operators/operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 namespace {
 // The first parts of targets that are Python names; no operator of torch.ops has such a namespace.
@@ -37,4 +37,4 @@ bool is_reserved_target(std::string_view text) {
   return find_operator(parse_target(text)) != nullptr;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 enum class TargetKind : std::uint8_t {
   kOperator,     // an operator of torch.ops: namespace, name and overload
@@ -30,4 +30,4 @@ TargetParts function_parts(std::string_view qualified_name);
 // operator, or begins like targets of Python or torch.ops.higher_order.
 bool is_reserved_target(std::string_view text);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 
 #include "opinfo/operator_row.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The names in the alias annotations of a type and its parts, before and after the arrow: (a! -> b).
@@ -71,4 +71,4 @@ std::vector<Alias> find_aliases(const Operator& op, const Schema& schema) {
   return found;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 
 #include "operators/operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // An alias: memory that a result and an argument share.
 struct Alias {
@@ -41,4 +41,4 @@ struct ViewInverse {
 };
 using InverseForm = ViewInverse::Form;
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The names of parameters that name dimensions.
@@ -35,4 +35,4 @@ VmapFunction vmap_function(std::string_view target) {
   return VmapFunction::kNone;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -38,7 +38,7 @@
 
 #include "operators/operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The rules.  Each rewrites a call for tensors of all samples; the pass remove-batch-dims implements them.
 class BatchRules {
@@ -118,4 +118,4 @@ enum class VmapFunction : std::uint8_t {
 };
 VmapFunction vmap_function(std::string_view target);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 bool is_plain(const AbstractValue& value) {
@@ -32,4 +32,4 @@ ValueType type_of(const AbstractValue& value) {
 
 bool AbstractArguments::is_literal(std::size_t i) const { return is_plain(values_[i]); }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 
 #include "shapes/abstract_value.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Thrown by a rule, or by its helpers, when the result cannot be determined.
 struct CannotTell {};
@@ -71,4 +71,4 @@ class AbstractArguments final : public CallArguments {
   std::span<const AbstractValue> values_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

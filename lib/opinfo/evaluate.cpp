@@ -7,7 +7,7 @@
 #include "support/log.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 namespace {
 
@@ -136,4 +136,4 @@ std::optional<ChangedList> changed_list(std::string_view name, const CallArgumen
   return ChangedList{std::move(list), std::move(taken)};
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 
 #include "opinfo/rules/shape_rules.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Applies the operator's value rule (values/value_call.h) to results whose shapes are known, and returns the
 // results with their values; nothing when the values are unknown.  Never throws.
@@ -26,4 +26,4 @@ struct ChangedList {
 };
 std::optional<ChangedList> changed_list(std::string_view name, const CallArguments& values);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

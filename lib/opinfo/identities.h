@@ -8,7 +8,7 @@
 
 #include "operators/operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct IdentityRule {
   enum class When : std::uint8_t {
@@ -35,4 +35,4 @@ struct IdentityRule {
 
 using When = IdentityRule::When;
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "opinfo/rules/checks.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 Results unknown_results(const Schema& schema) { return Results(schema.results.size()); }
@@ -344,4 +344,4 @@ Inferred infer_shapes(const RuleArguments& args) {
   return {unknown_results(args.schema()), {}};
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

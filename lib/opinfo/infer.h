@@ -10,7 +10,7 @@
 
 #include "opinfo/rules/shape_rules.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Inferred {
   Results results;
@@ -40,4 +40,4 @@ bool may_require_grad(const AbstractValue& value);
 // The same for an argument; false for a value that neither is a tensor nor contains one.
 bool may_require_grad(const CallArguments& values, std::size_t i);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

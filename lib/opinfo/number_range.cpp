@@ -7,7 +7,7 @@
 #include "opinfo/operator_row.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -187,4 +187,4 @@ bool differs_in_python(std::string_view base_name, const Schema& schema,
   return is_math_function && !has_word(kSameFunctions, base_name);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

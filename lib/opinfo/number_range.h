@@ -8,7 +8,7 @@
 
 #include "operators/schema.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A closed range.  One with an infinite end may also hold nan.
 struct NumberRange {
@@ -39,4 +39,4 @@ NumberRange range_of_result(std::string_view python, std::string_view type,
 // ranges.  The ranges of arguments that are no numbers do not matter.
 bool differs_in_python(std::string_view base_name, const Schema& schema, std::span<const NumberRange> ranges);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

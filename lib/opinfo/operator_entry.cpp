@@ -8,7 +8,7 @@
 
 #include "support/text/number_in.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr OperatorFacts kNoFacts;
@@ -180,4 +180,4 @@ bool is_pure(const Operator* op) {
   return !may_write(op) && (traits_of(op) & (traits::kSideEffect | traits::kRandom | traits::kAsserts)) == 0;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -43,7 +43,7 @@
 #include "opinfo/rules/cost_rules.h"
 #include "shapes/abstract_value.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct OperatorEntry {
   const Operator* row = nullptr;  // null for a declared operator
@@ -72,4 +72,4 @@ OperatorEntry declared_entry(std::string name, Schema schema);
 // Parses the default of an argument in a schema: "1", "None", "[1, 1]"; returns an unknown value for others.
 AbstractValue default_value(std::string_view text);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -21,7 +21,7 @@
 #include "opinfo/values/value_rules.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Checks for arguments that CPU kernels refuse and the shape rule accepts.  Throws Raises.
 using Check = void (*)(const RuleArguments& args);
@@ -144,4 +144,4 @@ const OperatorFacts& facts_of(std::string_view base_name);
 // Returns the facts in a row that names the overload; null when there is none.
 const OperatorFacts* facts_of_overload(const Operator& op);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 
 #include "opinfo/operator_row.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Index = std::unordered_map<std::string_view, const OperatorFacts*>;
@@ -108,4 +108,4 @@ const OperatorFacts* facts_of_overload(const Operator& op) {
   return find_facts(op.overload().empty() ? name + "." : name);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "opinfo/operator_row.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 bool has_tensor(const Schema& schema) {
@@ -116,4 +116,4 @@ std::string operator_of_python(std::string_view target) {
   return found == operators.end() ? std::string() : found->second;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 
 #include "operators/schema.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The kind of Python call, and how an operator's arguments map to those of the call.
 enum class TargetForm : std::uint8_t {
@@ -40,4 +40,4 @@ std::string_view python_function(std::string_view target);
 // name, then the first in byte order; empty when there is none without side effects (torch.save has some).
 std::string operator_of_python(std::string_view target);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

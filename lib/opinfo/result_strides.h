@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The row of an operator names a rule; analysis/layout/stride_rules.cpp has them, in this order.
 enum class StrideRule : std::uint8_t {
@@ -38,4 +38,4 @@ enum class StrideRule : std::uint8_t {
   kJoined      // in the format that all tensors suggest
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns whether a call of the target, with arguments (tensor, name), returns one of the tensors that the
 // subclass stores.
@@ -11,4 +11,4 @@ inline bool takes_stored_part(std::string_view target) {
   return target == "export.access_subclass_inner_tensor.default";
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

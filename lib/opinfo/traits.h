@@ -3,7 +3,7 @@
 
 #include "operators/operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Computes the traits of an operator, for the code that makes its entry (operator_entry.h); others ask
 // traits_of().
@@ -18,4 +18,4 @@ bool may_write(const Operator* op);
 // calls can be removed and equal calls merged.  Results may alias arguments.
 bool is_pure(const Operator* op);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

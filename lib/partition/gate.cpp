@@ -8,7 +8,7 @@
 #include "support/text/number_in.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::array<std::string_view, 8> kQuantities = {"covered", "operators", "modules",   "macs",
@@ -80,4 +80,4 @@ std::vector<GateResult> try_gates(const std::vector<Gate>& gates, const Partitio
   return results;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 
 #include "partition/partition.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // "covered>=95%", "regions<=2".  Quantities are covered, operators, modules and macs, which are taken, with
 // or without "%"; and left (calls), regions, cut_edges and cut_bytes.
@@ -30,4 +30,4 @@ struct GateResult {
 };
 std::vector<GateResult> try_gates(const std::vector<Gate>& gates, const Partition& partition);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -18,7 +18,7 @@
 #include "partition/runs.h"
 #include "summaries/parameter_sizes.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Place = Verdicts::Place;
@@ -493,4 +493,4 @@ GraphParts make_parts(Verdicts& verdicts, const PartitionRequest& request, const
   return PartMaker(verdicts, request, parameters, graph, name).finish();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -14,7 +14,7 @@
 #include "partition/partition.h"
 #include "partition/verdicts.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A sum of sizes: nothing when one is unknown or the sum is too large.
 class Total {
@@ -55,4 +55,4 @@ struct GraphParts {
 GraphParts make_parts(Verdicts& verdicts, const PartitionRequest& request, const AttributeBytes& parameters,
                       const ModuleGraph& graph, const std::string& name);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

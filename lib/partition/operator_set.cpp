@@ -11,7 +11,7 @@
 #include "support/text/words.h"
 #include "trace/options/config_values.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr JsonRules kJsonRules{ErrorKind::kUsage, 32, true};
@@ -94,10 +94,10 @@ std::string taken_text(const Predicate& predicate) {
 using Values = std::vector<std::optional<Argument>>;
 
 // The properties of one call.
-class Call {
+class CallProperties {
  public:
-  Call(const ModuleGraph& graph, const Node& node, const OperatorEntry* entry,
-       const std::unordered_set<std::uint32_t>& constants)
+  CallProperties(const ModuleGraph& graph, const Node& node, const OperatorEntry* entry,
+                 const std::unordered_set<std::uint32_t>& constants)
       : graph_(graph), node_(node), entry_(entry), constants_(constants) {}
 
   // Returns nothing when the call has no such property.  A list is one value if `is_whole`.
@@ -191,7 +191,7 @@ class Call {
 };
 
 // Returns why the call does not fulfil the predicate; nothing when it does.
-std::optional<std::string> failure(const Predicate& predicate, const Call& call) {
+std::optional<std::string> failure(const Predicate& predicate, const CallProperties& call) {
   const auto values =
       call.find_values(predicate.attribute, items_of(predicate.value) != nullptr && predicate.op != "in");
   if (!values) return "it has no argument " + predicate.attribute.substr(0, predicate.attribute.find('.'));
@@ -250,7 +250,7 @@ std::optional<std::string> SetMatcher::refusal(const ModuleGraph& graph, const N
   const auto& rows = rows_for(*node.target);
   if (rows.empty()) return "not in the set";
   std::vector<std::string> reasons;
-  const Call call(graph, node, entry, constants);
+  const CallProperties call(graph, node, entry, constants);
   for (const OperatorSet::Row* row : rows) {
     std::optional<std::string> reason;
     for (const Predicate& predicate : row->where) {
@@ -281,4 +281,4 @@ bool SetMatcher::takes_module(const ModuleRecord& module) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

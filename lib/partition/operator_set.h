@@ -16,7 +16,7 @@
 #include "rules/pattern.h"
 #include "trace/options/predicate.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct OperatorSet {
   // Takes the calls that the pattern matches, if all conditions hold.  A condition is on
@@ -72,4 +72,4 @@ class SetMatcher {
   std::unordered_map<std::string, std::vector<const OperatorSet::Row*>> by_target_, by_type_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

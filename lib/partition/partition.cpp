@@ -16,7 +16,7 @@
 #include "summaries/parameter_sizes.h"
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Place = Verdicts::Place;
@@ -253,4 +253,4 @@ Partition partition(const GraphCollection& collection, PartitionRequest request)
   return Partitioner(collection, std::move(request)).run();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -28,7 +28,7 @@
 #include "partition/operator_set.h"
 #include "rules/check.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct PartitionRequest {
   std::vector<OperatorSet> sets;  // the first that takes a call has it; at most kMostSets
@@ -117,4 +117,4 @@ std::vector<BackendFinding> findings_of(const Partition& partition, const std::s
 // wrong pattern.
 Partition partition(const GraphCollection& collection, PartitionRequest request);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 #include "graph/collection_fields.h"
 #include "partition/partition_writers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void describe(auto& io, const Coverage& coverage) {
   io.field("taken", coverage.taken);
@@ -83,4 +83,4 @@ void describe(auto& io, const PartitionAnswer& answer) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "partition/partition_writers.h"
 #include "support/text/columns.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Kind = Outline::Kind;
@@ -159,4 +159,4 @@ Marking mark_parts(const Partition& partition, const GraphCollection& collection
   return marking;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

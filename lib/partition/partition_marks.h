@@ -5,7 +5,7 @@
 #include "partition/partition.h"
 #include "writers/pictures/marks.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns a style for each set, in colours that repeat after six; one for calls that are left, with "×" in
 // front of titles; and "~" for boxes of several of these, with texts such as "parts 1 to 3, 2 left".
@@ -13,4 +13,4 @@ namespace fxtrace {
 // report. Both arguments must outlive the result, the collection unchanged since it was partitioned.
 Marking mark_parts(const Partition& partition, const GraphCollection& collection);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -22,7 +22,7 @@
 #include "writers/pictures/dot_writer.h"
 #include "writers/pictures/html_writer.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::size_t kMostRows = 200;   // rows of a table
@@ -281,4 +281,4 @@ void write_partition_csv(const PartitionAnswer& answer, std::ostream& out) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

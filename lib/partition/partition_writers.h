@@ -10,7 +10,7 @@
 #include "partition/partition.h"
 #include "writers/formats/text_layout.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct PartitionAnswer {
   Partition partition;
@@ -33,4 +33,4 @@ void write_partition_html(const PartitionAnswer& answer, std::ostream& out);
 // Writes CSV, one row a part and one a call that is left.
 void write_partition_csv(const PartitionAnswer& answer, std::ostream& out);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

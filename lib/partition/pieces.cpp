@@ -15,7 +15,7 @@
 #include "trace/options/config_values.h"
 #include "writers/formats/json_parts.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 const Node& output_of(const Graph& graph) { return graph.node(graph.last()); }
@@ -172,4 +172,4 @@ void write_plan(const Partition& partition, const GraphCollection& collection, c
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

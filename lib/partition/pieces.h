@@ -11,7 +11,7 @@
 #include "convert/write/program_archive.h"
 #include "partition/partition.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Piece {
   std::optional<std::size_t> set;  // as Part::set
@@ -41,4 +41,4 @@ Pieces make_pieces(const Partition& partition, const GraphCollection& collection
 void write_plan(const Partition& partition, const GraphCollection& collection, const Program& model,
                 const Pieces& pieces, const std::vector<std::string>& files, std::ostream& out);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include <map>
 #include <ranges>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Pairs of numbers, to be asked for all seconds of a first.
@@ -244,4 +244,4 @@ class Scheduler {
 
 Runs few_runs(const Tasks& tasks) { return Scheduler(tasks).run(); }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

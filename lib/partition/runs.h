@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using Owner = std::int32_t;            // a number from 0
 inline constexpr Owner kNobody = -1;   // runs of nobody are not counted
@@ -42,4 +42,4 @@ struct Runs {
 // Takes time linear in tasks and needs.
 Runs few_runs(const Tasks& tasks);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 
 #include "analysis/program_operations.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns whether the call takes an item of a list, tuple or dict.
@@ -156,4 +156,4 @@ const Verdicts::BodyVerdict& Verdicts::judge_body(const ModuleGraph& body) {
   return bodies_.emplace(&body, std::move(found)).first->second;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -14,7 +14,7 @@
 #include "rules/module_places.h"
 #include "support/text/name_pattern.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Verdict {
   std::uint64_t takers = 0;  // a bit for each set that takes the call
@@ -86,4 +86,4 @@ class Verdicts {
   std::vector<bool> is_whole_, is_excluded_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

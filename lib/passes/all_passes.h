@@ -3,7 +3,7 @@
 
 #include "passes/pass.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // remove-batch-dims: rewrites functions that torch.vmap runs for one sample to compute the whole batch, by
 // batching rules (as torch/_functorch and ATen/functorch apply them at run time; here on a graph).
@@ -60,4 +60,4 @@ void common_subexpressions(ModuleGraph& graph, PassContext& context);
 // of a module's graph stay, and so do writes, random and unknown calls, leaves, and all other asserts.
 void eliminate_dead_code(ModuleGraph& graph, PassContext& context);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

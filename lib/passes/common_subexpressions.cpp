@@ -11,7 +11,7 @@
 #include "analysis/alias_regions.h"
 #include "graph/rewrite.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // A text that identifies a value to the bit: 0.0 differs from -0.0, and True from 1.
@@ -150,4 +150,4 @@ void common_subexpressions(ModuleGraph& graph, PassContext& context) {
   context.for_each_graph(graph, [&](ModuleGraph& each) { Merge(each, context).run(); });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

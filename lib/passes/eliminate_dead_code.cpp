@@ -14,7 +14,7 @@
 #include "graph/rewrite.h"
 #include "graph/subgraph_call.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // What the guards of a graph say, whichever way they are written: `2 <= u0 <= 64` says `u0 >= 2`.
@@ -138,4 +138,4 @@ class DeadCode {
 
 void eliminate_dead_code(ModuleGraph& graph, PassContext& context) { DeadCode(graph, context).run(); }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

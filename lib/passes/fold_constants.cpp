@@ -15,7 +15,7 @@
 #include "opinfo/python_spelling.h"
 #include "support/find_position.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 class Fold {
@@ -59,7 +59,7 @@ class Fold {
     if (auto known = known_number(node)) return known;
     if (!node.kwargs.empty()) return std::nullopt;
     if (auto told = value_told(node, known_number_of(node.target))) return told;
-    return fxtrace::fold(python_function(*node.target), node.args);
+    return internal::fold(python_function(*node.target), node.args);
   }
 
   // Returns the number or truth value that the metadata of the node gives.
@@ -173,4 +173,4 @@ void fold_constants(ModuleGraph& graph, PassContext& context) {
   context.for_each_graph(graph, [&](ModuleGraph& each) { Fold(each, context).run(); });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

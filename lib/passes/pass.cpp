@@ -10,7 +10,7 @@
 #include "passes/support/input_facts.h"
 #include "support/timer.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr Pass kPasses[] = {
@@ -97,4 +97,4 @@ std::size_t count_writes_that_stay(const GraphCollection& collection) {
   return count;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

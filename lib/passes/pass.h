@@ -12,7 +12,7 @@
 #include "analysis/effects.h"
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A place that a pass left unchanged, and the reason.
 struct Declined {
@@ -78,4 +78,4 @@ std::vector<PassReport> run_pass(const Pass& pass, GraphCollection& collection);
 // Leaves and operators with unknown effects do not count.
 std::size_t count_writes_that_stay(const GraphCollection& collection);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

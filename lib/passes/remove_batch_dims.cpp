@@ -22,7 +22,7 @@
 #include "passes/remove_batch_dims/batch_rules.h"
 #include "passes/remove_batch_dims/batch_steps.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::int64_t integer(const Node& node, std::size_t place) {
@@ -376,4 +376,4 @@ void remove_batch_dims(ModuleGraph& graph, PassContext& context) {
   context.for_each_graph(graph, [&](ModuleGraph& each) { RemoveBatchDims(each, context).run(); });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -52,12 +52,12 @@
 #include "opinfo/rules/shape_helpers.h"
 #include "shapes/scalar_type.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 Graph::NodeSpec spec_of(const Node& node) {
   Graph::NodeSpec spec = copy_of(node, std::identity());
-  spec.name_hint.clear();
+  spec.name.clear();
   return spec;
 }
 
@@ -453,4 +453,4 @@ void remove_inplace(ModuleGraph& graph, PassContext& context) {
   context.for_each_graph(graph, [&](ModuleGraph& each) { RemoveInPlace(each, context).run(); });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

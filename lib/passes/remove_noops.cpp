@@ -13,7 +13,7 @@
 #include "operators/names/modules.h"
 #include "opinfo/identities.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 class RemoveNoops {
@@ -106,4 +106,4 @@ void remove_noops(ModuleGraph& graph, PassContext& context) {
   context.for_each_graph(graph, [&](ModuleGraph& each) { RemoveNoops(each, context).run(); });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include "operators/operators.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Piece = ArgumentText::Piece;
@@ -89,4 +89,4 @@ std::vector<ArgumentText> Arguments::arguments(Outline::Index index) const {
   return arguments;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 #include "pictures/labels.h"
 #include "pictures/outline.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct ArgumentText {
   // A piece of an argument: text, or the item of the outline that computes a value. [%a, 2] is "[", a, ",
@@ -41,4 +41,4 @@ class Arguments {
   std::unordered_map<const ModuleGraph*, std::unordered_map<std::uint32_t, Outline::Index>> items_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

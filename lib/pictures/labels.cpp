@@ -14,7 +14,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Index = Outline::Index;
@@ -183,11 +183,11 @@ std::string Labels::relative_path(Index index) const {
 }
 
 std::string Labels::value_text(const Meta& meta) const {
-  if (meta.dtype_text() != usual_dtype_ || !meta.shape) return fxtrace::value_text(meta);
+  if (meta.dtype_text() != usual_dtype_ || !meta.shape) return internal::value_text(meta);
   Meta shorter = meta;
   shorter.set_dtype({});
   shorter.type.reset();
-  return fxtrace::value_text(shorter);
+  return internal::value_text(shorter);
 }
 
 std::string Labels::value_text(const std::string& dtype, const std::vector<std::int64_t>& shape) const {
@@ -580,4 +580,4 @@ Label Labels::label(Index index) const {
   return label;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

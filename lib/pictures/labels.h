@@ -15,7 +15,7 @@
 #include "pictures/outline.h"
 #include "pictures/picture.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Label {
   std::string title;                         // "layer1.0", "add", "h.1 ... h.11"
@@ -85,4 +85,4 @@ class Labels {
       parameters_of_;  // by module: its own parameters
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

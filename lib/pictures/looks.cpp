@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Index = Outline::Index;
@@ -174,4 +174,4 @@ std::vector<LeafParameters::Line> LeafParameters::lines(const Outline::Item& cal
   return lines;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

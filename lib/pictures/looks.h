@@ -14,7 +14,7 @@
 #include "pictures/labels.h"
 #include "pictures/picture.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 enum class Look : std::uint8_t { kPort, kModule, kOperation, kMethod, kAttribute, kClosed, kFailed };
 inline constexpr Look kLooks[] = {Look::kPort,      Look::kModule, Look::kOperation, Look::kMethod,
@@ -78,4 +78,4 @@ class LeafParameters {
   std::unordered_map<std::string, std::vector<const ParameterRecord*>> below_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

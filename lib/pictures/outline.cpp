@@ -12,7 +12,7 @@
 #include "support/remove_repeated.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Index = Outline::Index;
@@ -57,14 +57,14 @@ class ModuleNames {
 using Module = ModuleNames::Module;
 
 // One call of a module in a graph.
-struct Call {
+struct ModuleCall {
   Module module = 0;
   std::int64_t call = 0;
   std::string_view method = {};  // like Scope::method
-  bool operator==(const Call&) const = default;
+  bool operator==(const ModuleCall&) const = default;
 };
-struct CallHash {
-  std::size_t operator()(const Call& call) const {
+struct ModuleCallHash {
+  std::size_t operator()(const ModuleCall& call) const {
     return std::hash<std::int64_t>()(call.call * 0x9E37'79B9'7F4A'7C15 + call.module) ^
            std::hash<std::string_view>()(call.method);
   }
@@ -106,9 +106,10 @@ class Builder {
     const ModuleGraph* around = nullptr;   // the graph of its boxes; another one for an inline region
     std::unordered_set<Module> outside;    // modules around the whole graph: their own nodes are at the top
     std::unordered_set<Module> live = {};  // modules that are called, or have nodes here
-    std::unordered_map<Call, Call, CallHash> caller = {};  // by call: that of the next live module around
-    std::unordered_map<Module, Call> last = {};            // the latest call by module
-    std::unordered_map<Call, Index, CallHash> boxes = {};
+    std::unordered_map<ModuleCall, ModuleCall, ModuleCallHash> caller =
+        {};                                            // by call: that of the next live module around
+    std::unordered_map<Module, ModuleCall> last = {};  // the latest call by module
+    std::unordered_map<ModuleCall, Index, ModuleCallHash> boxes = {};
     std::unordered_map<std::string_view, std::size_t> subgraphs = {};  // subgraphs without a box so far
     std::unordered_map<std::string_view, const Constant*> constants = {};
     std::unordered_map<std::uint32_t, Terminal> terminals = {};  // by node id
@@ -211,13 +212,13 @@ class Builder {
         if (region != nullptr) pending.emplace_back(region, level + 1);
       }
     }
-    std::unordered_map<Module, Call> last;
+    std::unordered_map<Module, ModuleCall> last;
     for (const OrderedCall& each : calls) {
       const std::vector<Module>& along = names_.along(each.module);
       if (along.empty()) continue;
-      const Call call{along.back(), each.number, each.method};
+      const ModuleCall call{along.back(), each.number, each.method};
       last[call.module] = call;
-      Call& caller = filling.caller[call];
+      ModuleCall& caller = filling.caller[call];
       for (auto around = along.rbegin() + 1; around != along.rend(); ++around) {
         if (filling.outside.contains(*around)) break;
         const auto found = last.find(*around);
@@ -234,7 +235,7 @@ class Builder {
     const bool is_call = node.op == Opcode::kCallModule;
     const std::vector<Module> along = names_.along(path);
     if (along.empty() || filling.outside.contains(along.back())) return filling.top;
-    Call call{along.back(), node.scope->call, node.scope->method};
+    ModuleCall call{along.back(), node.scope->call, node.scope->method};
     if (is_call) {
       // A call is in the box of its caller.
     } else if (const auto found = filling.boxes.find(call); found != filling.boxes.end()) {
@@ -242,7 +243,7 @@ class Builder {
       return found->second;
     }
     // The calls without a box so far, from the innermost outwards.
-    std::vector<std::pair<std::size_t, Call>> missing;
+    std::vector<std::pair<std::size_t, ModuleCall>> missing;
     if (!is_call) missing.emplace_back(along.size() - 1, call);
     Index box = filling.top;
     for (std::size_t i = along.size() - 1; i-- > 0;) {
@@ -253,7 +254,7 @@ class Builder {
         call = caller->second;
       } else {
         const auto last = filling.last.find(along[i]);
-        call = last == filling.last.end() ? Call{along[i], 1} : last->second;
+        call = last == filling.last.end() ? ModuleCall{along[i], 1} : last->second;
       }
       if (const auto found = filling.boxes.find(call); found != filling.boxes.end()) {
         box = found->second;
@@ -463,4 +464,4 @@ Outline make_outline(const GraphCollection& collection, const OutlineOptions& op
   return outline;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

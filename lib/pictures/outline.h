@@ -15,7 +15,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Outline {
   using Index = std::uint32_t;
@@ -86,4 +86,4 @@ struct OutlineOptions {
 // included.
 Outline make_outline(const GraphCollection& collection, const OutlineOptions& options);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

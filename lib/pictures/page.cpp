@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Index = Outline::Index;
@@ -92,4 +92,4 @@ bool is_page(const PageSize& size) {
   return length <= kPageLength || length <= kRatio * std::min(size.width, size.height);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

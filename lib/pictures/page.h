@@ -4,7 +4,7 @@
 #include "pictures/labels.h"
 #include "pictures/picture.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct PageSize {
   double width = 0, height = 0;  // in points
@@ -18,4 +18,4 @@ PageSize estimate_size(const Picture& picture, const Labels& labels);
 // narrow nor wide and flat.
 bool is_page(const PageSize& size);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -15,7 +15,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Index = Outline::Index;
@@ -304,4 +304,4 @@ Outline make_folded_outline(const GraphCollection& collection, const PictureOpti
   return outline;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 #include "pictures/outline.h"
 #include "pictures/repeats.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct PictureOptions {
   bool plumbing = false;    // show sizes, asserts, constants and the like
@@ -59,4 +59,4 @@ Picture make_picture(const GraphCollection& collection, const PictureOptions& op
 Outline make_folded_outline(const GraphCollection& collection, const PictureOptions& options,
                             const Distinction& distinction = {});
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

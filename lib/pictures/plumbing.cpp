@@ -10,7 +10,7 @@
 #include "opinfo/stored_parts.h"
 #include "opinfo/traits.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 bool is_any_of(std::string_view name, std::initializer_list<std::string_view> names) {
@@ -172,4 +172,4 @@ std::vector<Role> find_roles(const ModuleGraph& graph, const std::vector<NodeId>
   return Roles(graph, order).find();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

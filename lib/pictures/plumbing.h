@@ -8,7 +8,7 @@
 
 #include "graph/graph.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 enum class Role : std::uint8_t {
   kShown,
@@ -22,4 +22,4 @@ enum class Role : std::uint8_t {
 // of tensors is shown.
 std::vector<Role> find_roles(const ModuleGraph& graph, const std::vector<NodeId>& order);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "opinfo/traits.h"
 #include "support/hashing.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Index = Outline::Index;
@@ -424,4 +424,4 @@ void split_large(Outline& outline, std::size_t limit) {
   set_depths(outline);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 
 #include "pictures/outline.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Structural hashes of an item's content, without names: equal, barring collisions, for calls of modules
 // that do the same.
@@ -35,4 +35,4 @@ void fold_repeats(Outline& outline, const std::vector<Structure>& structures);
 // operations, then any consecutive items, on several levels if necessary.
 void split_large(Outline& outline, std::size_t limit);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

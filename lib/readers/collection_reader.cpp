@@ -19,8 +19,9 @@
 #include "support/field_reader.h"
 #include "support/json_document.h"
 #include "support/json_emitter.h"
+#include "support/text/identifier.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr JsonRules kRules{ErrorKind::kInput, 2'000, true};
@@ -180,6 +181,16 @@ void elements(const JsonValue& value, std::span<const std::int64_t> shape, std::
   }
 }
 
+// Reads an expression; of a long one, parse() may not take all levels.
+Expression expression(const JsonValue& value) {
+  constexpr std::size_t kAllLevels = 200;
+  const std::string_view text = value.string();
+  Expression read = Expression::parse(text);
+  if (read.kind() == Expression::Kind::kVerbatim && text.size() <= kAllLevels && !is_identifier(text))
+    value.fail("expected a Python expression");
+  return read;
+}
+
 // --- what the fields of a record say together ---
 
 void check(const JsonValue&, const auto&) {}
@@ -283,7 +294,7 @@ class Reader : public FieldReader<Reader> {
     meta.set_dtype(value.is_null() ? "" : value.string());
   }
   void expression(std::string_view name, Expression& result) {
-    result = Expression::parse(fields_->at(name).string());
+    result = internal::expression(fields_->at(name));
   }
   void plain(std::string_view name, Kwargs& result) {
     const auto value = fields_->find(name);
@@ -297,7 +308,7 @@ class Reader : public FieldReader<Reader> {
   }
   bool elements(std::string_view name, Constant& constant) {
     const JsonValue value = fields_->at(name);
-    if (!value.is_null()) fxtrace::elements(value, constant.shape, constant.data.emplace());
+    if (!value.is_null()) internal::elements(value, constant.shape, constant.data.emplace());
     return !value.is_null();
   }
   void part(std::string_view name, auto& part, auto&& f) {
@@ -339,7 +350,7 @@ class Reader : public FieldReader<Reader> {
     result = Device::named(value.string());
   }
   void read(const JsonValue& value, Expression& result, std::int64_t = 0) {
-    result = value.is_string() ? Expression::parse(value.string()) : Expression(value.integer());
+    result = value.is_string() ? internal::expression(value) : Expression(value.integer());
   }
   void read(const JsonValue& value, std::vector<Expression>& sizes, std::int64_t = 0) {
     for (const JsonValue item : value.items()) {
@@ -392,24 +403,11 @@ class Reader : public FieldReader<Reader> {
   void append(const JsonValue& name, Node node, Graph& graph) {
     if (node.name.empty()) name.fail("expected a non-empty string");
     if (nodes_.contains(name.string())) name.fail("another node has this name");
-    const NodeId id = graph.append({.op = node.op,
-                                    .target = std::move(node.target.edit()),
-                                    .args = std::move(node.args),
-                                    .kwargs = std::move(node.kwargs),
-                                    .scope = std::move(node.scope),
-                                    .meta = std::move(node.meta),
-                                    .source = std::move(node.source),
-                                    .name_hint = node.name,
-                                    .model_function = node.model_function,
-                                    .is_recorded = node.is_recorded});
+    const NodeId id = graph.append(node);
     if (graph.node(id).name != node.name) {
       name.fail("torch.fx would give this node the name " + graph.node(id).name);
     }
     nodes_.emplace(name.string(), id);
-    if (*node.cost) graph.set_cost(id, std::move(node.cost));
-    if (!node.method->empty()) graph.set_method(id, *node.method);
-    if (!node.program->nodes.empty()) graph.set_program(id, std::move(node.program));
-    graph.set_in_order_of_use(id, node.in_order_of_use);
   }
 
   static void check_users(const JsonValue& list, const Graph& graph, NodeId id) {
@@ -467,4 +465,4 @@ GraphCollection read_collection(std::string_view text, const std::string& name,
   return collection;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

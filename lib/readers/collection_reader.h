@@ -7,7 +7,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the collection in `text`.  Writing it reproduces a `text` that was written by this version.
 // `name` is the file's name in errors.  Throws Error(kInput): at "NAME:LINE:COLUMN" for malformed JSON,
@@ -19,4 +19,4 @@ namespace fxtrace {
 GraphCollection read_collection(std::string_view text, const std::string& name,
                                 std::set<std::string>* unknown_fields = nullptr);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "support/json_fields.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr JsonRules kBaselineRules{ErrorKind::kUsage, 32, true};
@@ -191,4 +191,4 @@ std::string path_from_here(const std::string& given) {
   return relative.empty() || *relative.begin() == ".." ? path.string() : relative.string();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

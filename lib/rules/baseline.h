@@ -13,7 +13,7 @@
 
 #include "rules/check.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // An offence in a form that stays the same when a model changes elsewhere: without lines of code and names of
 // nodes.
@@ -59,4 +59,4 @@ std::vector<std::string> models_of(const Baseline& baseline);
 // is inside.
 std::string path_from_here(const std::string& given);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

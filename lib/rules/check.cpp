@@ -21,7 +21,7 @@
 #include "support/text/words.h"
 #include "symbolic/readable_size.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Place = ModulePlaces::Place;
@@ -759,4 +759,4 @@ CheckReport check(std::vector<Rule> rules, const CheckedModel& model) {
   return Checker(std::move(rules), model).run();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "rules/rule.h"
 #include "symbolic/shape_env.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct OffencePlace {
   std::optional<std::string> module;  // path; absent for the file itself
@@ -115,4 +115,4 @@ void add_guards(const GraphCollection& collection, ShapeEnv& dimensions);
 // time linear in the model, for each rule.
 CheckReport check(std::vector<Rule> rules, const CheckedModel& model);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include "graph/collection_fields.h"
 #include "rules/check.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 template <>
 inline constexpr bool kOnLines<Offence> = true;
@@ -83,4 +83,4 @@ void describe(auto& io, Like<CheckReports> auto& reports) {
   io.field("unread", reports.unread);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 std::size_t ModulePlaces::Hash::operator()(const Key& key) const {
   return std::hash<std::string_view>()(key.part) * 31 + key.parent;
@@ -60,4 +60,4 @@ bool ModulePlaces::is_within(Place place, const std::vector<bool>& marks) const 
   return false;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A place is a module, or a part of a path that no module has.  The collection must outlive the tree.  Each
 // function takes time linear in its path, or in the depth of its places.
@@ -48,4 +48,4 @@ class ModulePlaces {
   std::unordered_map<Key, Place, Hash> children_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "support/text/nearest.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns "aten.add.Tensor" for "aten::add.Tensor", as LibTorch writes it.
@@ -180,4 +180,4 @@ std::vector<std::string> nearest_names(const std::string& text, const Pattern::N
   return nearest;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

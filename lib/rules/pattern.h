@@ -9,7 +9,7 @@
 #include "graph/graph_collection.h"
 #include "support/text/name_pattern.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // One or more globs (support/text/glob.h), with "|" between them.  A glob stands for the operators and
 // functions whose target, with or without its overload, it matches ("aten.add", "aten.add.*",
@@ -56,4 +56,4 @@ std::vector<std::string> nearest_names(const std::string& text, const Pattern::N
 // Returns "aten.add" for "aten.add.Tensor"; the target itself when it has no overload.
 std::string_view without_overload(std::string_view target);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

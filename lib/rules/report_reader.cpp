@@ -7,7 +7,7 @@
 #include "rules/check_fields.h"
 #include "support/field_reader.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 class ReportReader : public FieldReader<ReportReader> {
@@ -39,4 +39,4 @@ CheckReport read_check_report(const std::string& text, const std::string& name) 
   return ReportReader().report(document.root());
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "support/text/number_in.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Relation = Requirement::Relation;
@@ -284,12 +284,13 @@ void add_rule(std::vector<Rule>& rules, Rule rule) {
   if (rules.size() == kMaxRules)
     throw usage_error("there are more than " + std::to_string(kMaxRules) + " rules");
   const auto other = std::ranges::find(rules, rule.name, &Rule::name);
-  if (other == rules.end()) {
-    rules.push_back(std::move(rule));
-  } else if (other->text != rule.text || other->kind != rule.kind) {
-    throw usage_error("two rules are called '" + rule.name + "': '" + other->text + "' and '" + rule.text +
-                      "'");
-  }
+  if (other == rules.end()) return rules.push_back(std::move(rule));
+  const std::string two = "two rules are called '" + rule.name + "'";
+  if (!other->place.empty()) throw usage_error(two + "; the other one is at " + other->place);
+  const bool is_same =
+      other->text == rule.text && other->kind == rule.kind && other->set_text == rule.set_text &&
+      std::ranges::equal(other->operators, rule.operators, {}, &Pattern::text, &Pattern::text);
+  if (!is_same) throw usage_error(two + ": '" + other->text + "' and '" + rule.text + "'");
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 #include "rules/pattern.h"
 #include "support/text/name_pattern.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 enum class Severity : std::uint8_t { kError, kWarning };
 const char* to_string(Severity severity);  // "error"
@@ -48,6 +48,7 @@ struct Rule {
   RuleKind kind = RuleKind::kNoFailed;
   std::string name;                    // unique among the rules
   std::string text;                    // the condition in words; a baseline compares it
+  std::string place;                   // "rules.json: /rules/0"; empty for one of the command line
   std::optional<std::string> message;  // the author's own words for those who break it
   Severity severity = Severity::kError;
   std::int64_t limit = 0;          // for the kMax kinds
@@ -86,8 +87,8 @@ Rule content_rule();
 std::vector<Rule> program_rules();   // one for each ProgramFaultKind
 std::vector<Rule> security_rules();  // one for each SecurityKind; libraries are a warning
 
-// Appends a rule, unless a rule with the same name and text is there.  Throws Error(kUsage) if another rule
-// has its name.
+// Appends a rule, unless the command line has the same one.  Throws Error(kUsage) if another rule has its
+// name.
 void add_rule(std::vector<Rule>& rules, Rule rule);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "support/text/amount.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr JsonRules kJsonRules{ErrorKind::kUsage, 32, true};
@@ -24,8 +24,9 @@ std::int64_t read_amount(const JsonValue& value) {
 
 class RuleReader {
  public:
-  RuleReader(const std::string& file, const std::function<std::string(const std::string&)>& read_file)
-      : file_(file), read_file_(read_file) {}
+  RuleReader(const std::string& file, const std::function<std::string(const std::string&)>& read_file,
+             const std::function<void(const Rule&)>& check)
+      : file_(file), read_file_(read_file), check_(check) {}
 
   // Reads one object, in which exactly one key is a kind of rule.
   std::vector<Rule> read(const JsonValue& value) const {
@@ -44,7 +45,10 @@ class RuleReader {
       if (!what) continue;
       if (kind) what->fail_at_key("a rule has one kind, and this one already has '" + *kind + "'");
       kind = candidate;
-      at_place_of(*what, [&] { rules = made(candidate, *what); });
+      at_place_of(*what, [&] {
+        rules = made(candidate, *what);
+        std::ranges::for_each(rules, check_);
+      });
     }
     if (!kind) value.fail("a rule needs one of " + joined(kinds));
     describe(value, rules);
@@ -69,6 +73,14 @@ class RuleReader {
     return folder / name;
   }
 
+  std::string content(const JsonValue& value, const std::filesystem::path& path) const {
+    try {
+      return read_file_(path.string());
+    } catch (const Error& error) {
+      value.fail((error.place().empty() ? "" : error.place() + ": ") + error.what(), error.hints());
+    }
+  }
+
   std::vector<Rule> made(const std::string& kind, const JsonValue& value) const {
     if (kind == "no_failed" || kind == "verify_content" || kind == "program" || kind == "security") {
       if (!read_boolean(value)) value.fail("expected true; to disable the rule, leave it out");
@@ -88,7 +100,7 @@ class RuleReader {
       const std::string set = read_string(value);
       if (set.find_first_of("./") == std::string::npos) return {backend_rule(set, "")};
       const std::filesystem::path path = beside(value);
-      rules.push_back(backend_rule(path.filename().string(), read_file_(path.string())));
+      rules.push_back(backend_rule(path.filename().string(), content(value, path)));
     } else if (kind == "ops") {
       std::string lines;
       for_each_string(value, [&](const JsonValue& item, const std::string& text) {
@@ -98,7 +110,7 @@ class RuleReader {
       rules.push_back(ops_rule(lines, std::filesystem::path(file_).filename().string()));
     } else if (kind == "ops_file") {
       const std::filesystem::path path = beside(value);
-      rules.push_back(ops_rule(read_file_(path.string()), path.filename().string()));
+      rules.push_back(ops_rule(content(value, path), path.filename().string()));
     } else {
       for (const RuleKind limit :
            {RuleKind::kMaxParameters, RuleKind::kMaxMacs, RuleKind::kMaxActivations, RuleKind::kMaxPeak}) {
@@ -125,21 +137,27 @@ class RuleReader {
 
   const std::string& file_;
   const std::function<std::string(const std::string&)>& read_file_;
+  const std::function<void(const Rule&)>& check_;
 };
 
 }  // namespace
 
 void read_rules(std::string_view text, const std::string& file,
                 const std::function<std::string(const std::string& path)>& read_file,
-                std::vector<Rule>& rules) {
+                const std::function<void(const Rule&)>& check, std::vector<Rule>& rules) {
   const JsonDocument document(text, file, kJsonRules);
   const JsonValue root = document.root();
   object_fields(root, "an object with rules");
   check_document(root, "fxtrace.check_rules", {"rules"}, "key");
-  const RuleReader reader(file, read_file);
+  const RuleReader reader(file, read_file, check);
+  std::size_t index = 0;
   for (const JsonValue item : array_items(root.at("rules"), "an array of rules")) {
-    for (Rule& rule : reader.read(item)) at_place_of(item, [&] { add_rule(rules, std::move(rule)); });
+    const std::string place = file + ": /rules/" + std::to_string(index++);
+    for (Rule& rule : reader.read(item)) {
+      rule.place = place;
+      at_place_of(item, [&] { add_rule(rules, std::move(rule)); });
+    }
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

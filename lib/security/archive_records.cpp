@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 namespace {
 
 struct Row {
@@ -136,4 +136,4 @@ Reader reader_of(ArchiveKind kind, std::string_view name) {
   return kind == ArchiveKind::kPackage && !name.starts_with(".data/") ? Reader::kForCaller : Reader::kNobody;
 }
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

@@ -8,7 +8,7 @@
 
 #include "archive/zip_archive.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 
 enum class ArchiveKind : std::uint8_t {
   kSaved,        // torch.save
@@ -49,4 +49,4 @@ std::size_t end_of_compiled_model(std::string_view name);
 // Returns the reader of the record `name`, which is given without the archive's folder.
 Reader reader_of(ArchiveKind kind, std::string_view name);
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

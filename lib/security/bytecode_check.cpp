@@ -27,7 +27,7 @@
 #include "torchscript/compiler/script_program.h"
 #include "torchscript/compiler/upgraders.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 namespace {
 
 using TypeId = BytecodeTypes::Id;
@@ -147,7 +147,7 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
-struct Constant {
+struct TypedConstant {
   Value value;
   std::optional<std::string> text;
 };
@@ -159,7 +159,7 @@ struct Method {
   std::string makes;       // the class whose objects it makes: it is the __setstate__ of that
   std::vector<Instruction> instructions;
   std::vector<OperatorUse> operators;
-  std::vector<Constant> constants;
+  std::vector<TypedConstant> constants;
   std::vector<WrittenType> types;
   std::size_t registers = 0;
   std::vector<TypeId> parameters;
@@ -419,7 +419,7 @@ class BytecodeCheck {
       }
     }
     for (const auto& [number, id] : constants_) {
-      Constant constant{{code_.type(id)}, std::nullopt};
+      TypedConstant constant{{code_.type(id)}, std::nullopt};
       if (const auto text = code_.find_text(id)) constant.text = std::string(*text);
       if (const auto integer = code_.find_integer(id);
           integer && *integer > kNoNumber && *integer <= std::numeric_limits<std::int32_t>::max())
@@ -903,7 +903,7 @@ class BytecodeCheck {
     return true;
   }
 
-  bool call_method(Method& method, const Constant& name, std::size_t n, Frame& frame) {
+  bool call_method(Method& method, const TypedConstant& name, std::size_t n, Frame& frame) {
     if (n == 0) refuse_size("it calls a method of no object");
     const auto arguments = pop(frame, n);
     const TypeId receiver = arguments[0].type;
@@ -955,7 +955,7 @@ class BytecodeCheck {
       if (schema.arguments.size() + 1 != arguments.size())
         refuse_size(std::string(name) + " takes " + counted(schema.arguments.size() + 1, "argument") +
                     ", and is given " + std::to_string(arguments.size()));
-      push(frame, BytecodeTypes::Call(types_, false).result(schema.results.at(0)));
+      push(frame, BytecodeTypes::CallTypes(types_, false).result(schema.results.at(0)));
       return true;
     }
     refuse_unknown("fxtrace does not know the method " + short_line(name) + " of " + short_line(class_name));
@@ -985,7 +985,7 @@ class BytecodeCheck {
       if (instruction.n < least) refuse_size(shown + " takes a value or more");
       for (const Value& value : pop(frame, instruction.n)) not_partial(value.type);
       for (const SchemaType& result : use.schema->results)
-        push(frame, BytecodeTypes::Call(types_, false).result(result));
+        push(frame, BytecodeTypes::CallTypes(types_, false).result(result));
       return true;
     }
     if (is_variadic) refuse_unknown(shown + " takes a number of values that is computed");
@@ -1038,7 +1038,7 @@ class BytecodeCheck {
 
   void call(const Schema& schema, const std::vector<const SchemaArgument*>& given,
             const std::vector<Value>& values, const std::string& shown, Frame& frame) {
-    BytecodeTypes::Call call(types_, schema.writes());
+    BytecodeTypes::CallTypes call(types_, schema.writes());
     for (std::size_t i = 0; i < values.size(); ++i) {
       not_partial(values[i].type);
       if (!call.give(*given[i], values[i].type))
@@ -1140,4 +1140,4 @@ class BytecodeCheck {
 
 void check_bytecode(const MobileRecords& records, const Tell& tell) { BytecodeCheck(records, tell).run(); }
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

@@ -20,7 +20,7 @@
 
 #include "security/pickle_check.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 
 // The records of an archive that the lite interpreter's loader reads.
 struct MobileRecords {
@@ -34,4 +34,4 @@ struct MobileRecords {
 // beyond tensors; and what runs when the archive is loaded, as check_script() does.
 void check_bytecode(const MobileRecords& records, const Tell& tell);
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

@@ -7,7 +7,7 @@
 
 #include "support/text/printable.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 namespace {
 
 using Kind = PickleMachine::Kind;
@@ -182,4 +182,4 @@ void BytecodePickle::check_object(Id id, BytecodeTypes& types, BytecodeClasses& 
     own.slots[i] = types.join(own.slots[i], types_of_[attributes[i].second]);
 }
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

@@ -13,7 +13,7 @@
 #include "security/bytecode_types.h"
 #include "security/pickle_check.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 
 // A class of the archive's own.
 struct BytecodeClass {
@@ -81,4 +81,4 @@ class BytecodePickle : PickleMachine::PickleWatcher {
   std::vector<BytecodeTypes::Id> types_of_;
 };
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

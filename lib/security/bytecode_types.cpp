@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 namespace {
 
 using Id = BytecodeTypes::Id;
@@ -153,7 +153,7 @@ bool BytecodeTypes::fits(Id a, Id b) {
                                                [this](Id first, Id second) { return fits(first, second); });
 }
 
-bool BytecodeTypes::Call::give(const SchemaArgument& formal, Id actual) {
+bool BytecodeTypes::CallTypes::give(const SchemaArgument& formal, Id actual) {
   if (actual == kPartial) return false;
   // What is not known to be a list may be one that holds anything.
   const SchemaType& type = formal.type.required();
@@ -163,7 +163,7 @@ bool BytecodeTypes::Call::give(const SchemaArgument& formal, Id actual) {
   return match(type, actual, false);
 }
 
-bool BytecodeTypes::Call::match(const SchemaType& formal, Id actual, bool is_item) {
+bool BytecodeTypes::CallTypes::match(const SchemaType& formal, Id actual, bool is_item) {
   const SchemaType& type = formal.required();
   if (type.is_variable()) return bind(type.name, actual, is_item);
   const auto item = [&](Form form) {
@@ -183,7 +183,7 @@ bool BytecodeTypes::Call::match(const SchemaType& formal, Id actual, bool is_ite
   return true;
 }
 
-bool BytecodeTypes::Call::bind(const std::string& variable, Id actual, bool is_item) {
+bool BytecodeTypes::CallTypes::bind(const std::string& variable, Id actual, bool is_item) {
   const auto [place, is_new] = variables_.emplace(variable, actual);
   Id& bound = place->second;
   if (is_new || bound == actual || actual == kAbsent) return true;
@@ -196,7 +196,7 @@ bool BytecodeTypes::Call::bind(const std::string& variable, Id actual, bool is_i
   return true;
 }
 
-Id BytecodeTypes::Call::result(const SchemaType& formal) {
+Id BytecodeTypes::CallTypes::result(const SchemaType& formal) {
   const SchemaType& type = formal.required();
   if (type.is_variable()) {
     const auto found = variables_.find(type.name);
@@ -213,4 +213,4 @@ Id BytecodeTypes::Call::result(const SchemaType& formal) {
 
 WrittenType read_type(BytecodeTypes& types, std::string_view text) { return TypeReader(types, text).read(); }
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

@@ -13,7 +13,7 @@
 
 #include "operators/schema.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 
 class BytecodeTypes {
  public:
@@ -50,10 +50,10 @@ class BytecodeTypes {
   bool fits(Id a, Id b);
 
   // Finds the types of a call's results from those of its arguments, by a schema with type variables.
-  class Call {
+  class CallTypes {
    public:
     // `is_strict`: the call adds items to a list or dict, so that their types have to be known.
-    Call(BytecodeTypes& types, bool is_strict) : types_(types), is_strict_(is_strict) {}
+    CallTypes(BytecodeTypes& types, bool is_strict) : types_(types), is_strict_(is_strict) {}
     // Returns whether the argument may be given.
     bool give(const SchemaArgument& formal, Id actual);
     Id result(const SchemaType& type);
@@ -86,4 +86,4 @@ struct WrittenType {
 };
 WrittenType read_type(BytecodeTypes& types, std::string_view text);
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

@@ -12,7 +12,7 @@
 #include "support/error.h"
 #include "support/text/identifier.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 namespace {
 
 using Id = PickleMachine::Id;
@@ -218,4 +218,4 @@ void check_checkpoint(std::string_view bytes, const CheckpointShards* shards, co
   }
 }
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

@@ -10,7 +10,7 @@
 #include "archive/model_file.h"
 #include "security/pickle_check.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 
 // The ends of the names of a checkpoint's metadata and of its shards.
 inline constexpr std::string_view kMetadata = ".metadata", kShard = ".distcp";
@@ -34,4 +34,4 @@ struct CheckpointShards {
 // null for any other file.
 void check_checkpoint(std::string_view bytes, const CheckpointShards* shards, const Tell& tell);
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

@@ -15,7 +15,7 @@
 #include "support/text/identifier.h"
 #include "support/text/words.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 namespace {
 
 using namespace std::string_view_literals;
@@ -575,4 +575,4 @@ void check_indices(const std::vector<SparseTensor>& tensors, const ReadStorage& 
   }
 }
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

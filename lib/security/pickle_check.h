@@ -14,7 +14,7 @@
 #include "archive/security_finding.h"
 #include "security/sparse_check.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 
 enum class Unpickler : std::uint8_t {
   kTorch,     // torch.load, and Python's pickle: only what weights_only=True accepts is allowed
@@ -54,4 +54,4 @@ bool check_as_pickle(std::string_view bytes, std::uint64_t size, bool strict, co
 // legacy format.  `size`: the size of the whole file, of which `bytes` may be the beginning.
 void check_pickle_file(std::string_view bytes, std::uint64_t size, const Tell& tell);
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

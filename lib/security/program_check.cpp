@@ -6,7 +6,7 @@
 #include "support/text/identifier.h"
 #include "support/text/printable.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 namespace {
 
 SecurityKind kind_of(TextFault::Kind kind) {
@@ -83,4 +83,4 @@ std::map<std::string, Payload, std::less<>> read_payloads(const JsonValue& confi
   return payloads;
 }
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

@@ -9,7 +9,7 @@
 #include "security/pickle_check.h"
 #include "support/json_document.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 
 // Checks the JSON of a program.  Throws Error(kInput) for a text that is not JSON.
 void check_program(const JsonValue& program, const Tell& tell);
@@ -25,4 +25,4 @@ struct Payload {
 // Returns the entries by the names of their records.  Throws Error(kInput).
 std::map<std::string, Payload, std::less<>> read_payloads(const JsonValue& config, const Tell& tell);
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

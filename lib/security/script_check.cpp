@@ -24,7 +24,7 @@
 #include "torchscript/language/type_parser.h"
 #include "torchscript/operators/operator_table.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 namespace {
 
 using interpreter::TorchScriptArchive;
@@ -86,7 +86,7 @@ class CodeCheck {
   // Parses the record and checks all names in it.  The compiler drops unused code, but here all of it counts.
   void find_definitions(const std::string& record) {
     const std::string qualifier = qualifier_of(record);
-    const torchscript::Program::CodeFile& file =
+    const torchscript::ScriptProgram::CodeFile& file =
         files_.emplace_back(archive_.program().parse_file(qualifier));
     if (file.syntax == nullptr) return unknown("the name of its record is not that of a code file");
     for (const Tree* tree : file.parsed.definitions) {
@@ -104,8 +104,8 @@ class CodeCheck {
 
   void file(const std::string& record) {
     const std::string qualifier = qualifier_of(record);
-    torchscript::Program& program = archive_.program();
-    const torchscript::Program::CodeFile* file = program.find_file(qualifier);
+    torchscript::ScriptProgram& program = archive_.program();
+    const torchscript::ScriptProgram::CodeFile* file = program.find_file(qualifier);
     if (file == nullptr) return;
     for (const Tree* tree : file->parsed.definitions) {
       guarded([&] {
@@ -245,7 +245,7 @@ class CodeCheck {
       } else if (node->is(Symbol::kPrimCallFunction)) {
         const auto* target = node->input()->node()->constant();
         const auto* function =
-            target == nullptr ? nullptr : target->get_if<torchscript::Constant::FunctionValue>();
+            target == nullptr ? nullptr : target->get_if<torchscript::ScriptConstant::FunctionValue>();
         if (function == nullptr) {
           refuse("calls a function that is computed");
         } else {
@@ -309,7 +309,7 @@ class CodeCheck {
   // many places that were not compiled.
   std::map<std::string, std::map<std::string, int>> undecided_names_;
   std::map<std::string, int>* undecided_ = nullptr;  // those of the definition at hand
-  std::vector<torchscript::Program::CodeFile> files_;
+  std::vector<torchscript::ScriptProgram::CodeFile> files_;
   std::unordered_map<std::string, const Tree*> definitions_;  // by qualified name
   std::size_t steps_ = 0, growths_ = 0;
   std::unordered_set<std::string> refused_;
@@ -353,4 +353,4 @@ void check_script(const FileInfo& info, const TellOfCode& tell) {
   CodeCheck(archive, tell).run();
 }
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

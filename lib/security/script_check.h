@@ -10,7 +10,7 @@
 #include "archive/file_kind.h"
 #include "security/pickle_check.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 
 // Reports an offence in a record of code.  `record` is the record's name without the archive's folder.
 using TellOfCode = std::function<void(const std::string& record, SecurityKind kind,
@@ -27,4 +27,4 @@ bool may_run_on_load(std::string_view name);
 bool grows(std::string_view name);
 constexpr std::size_t kMaxGrowths = 12;  // of such calls in __setstate__
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

@@ -28,7 +28,7 @@
 #include "support/text/identifier.h"
 #include "support/text/utf8.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using security::ArchiveKind;
@@ -133,7 +133,7 @@ bool is_json(std::string_view text) {
 }
 
 // Offences that are kept back until it is known whether they count.
-class Told {
+class HeldBack {
  public:
   security::Tell teller() {
     return [this](SecurityKind kind, const std::string& subject, const std::string& message) {
@@ -192,7 +192,7 @@ class Scan {
     // The length at the beginning of a safetensors file may look like a pickle's first opcode.
     if (starts_as_pickle(bytes) && !is_safetensors(bytes, size))
       return security::check_pickle_file(bytes, size, tell);
-    Told told;
+    HeldBack told;
     if (security::check_as_pickle(bytes, size, true, told.teller()))
       return security::check_pickle_file(bytes, size, tell);
     told.tell(tell);
@@ -493,7 +493,7 @@ class Scan {
     if (starts_as_zip(head)) return nested(archive, entry, record, false);
     const std::string bytes = archive.zip->read(entry, kMaxForCaller + 1);
     if (starts_as_pickle(bytes)) return security::check_pickle_file(bytes, entry.size, teller(record));
-    Told told;
+    HeldBack told;
     const bool is_pickle = security::check_as_pickle(bytes, entry.size, false, told.teller());
     if (is_pickle && archive.place.kind == ArchiveKind::kPackage)
       return security::check_pickle_file(bytes, entry.size, teller(record));
@@ -643,4 +643,4 @@ std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo
   return scan.take_result();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "archive/security_finding.h"
 #include "security/checkpoint_check.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the findings in a file of any kind.  They include all operators and classes that the file names,
 // also those that torch itself registers.  `info` is the result of identify_file().  Work and memory are
@@ -23,4 +23,4 @@ namespace fxtrace {
 std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo& info,
                                            const security::CheckpointShards* shards = nullptr);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 
 #include "security/bytecode_objects.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 
 // ("FORMAT_WITH_STRING_TABLE", (TEXT, ..), ((OFFSET, (SOURCE, START, END), TAG), ..)), where SOURCE is
 // ([TEXT'S NUMBER, ..], FILE NAME'S NUMBER, LINE); or such rows alone, with the texts themselves.
@@ -44,4 +44,4 @@ void check_sources(std::string_view pickle, const Tell& tell) {
   }
 }
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

@@ -6,10 +6,10 @@
 
 #include "security/pickle_check.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 
 // Reports texts that a source names and that are not in the table of texts, and rows that lack parts:
 // LibTorch checks neither.
 void check_sources(std::string_view pickle, const Tell& tell);
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

@@ -8,7 +8,7 @@
 #include "archive/little_endian.h"
 #include "support/saturated.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -219,4 +219,4 @@ std::optional<SparseProblem> problem_of_indices(const SparseTensor& tensor, cons
   return std::nullopt;
 }
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

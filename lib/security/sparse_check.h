@@ -10,7 +10,7 @@
 
 #include "archive/stored_tensor.h"
 
-namespace fxtrace::security {
+namespace fxtrace::internal::security {
 
 enum class SparseLayout : std::uint8_t { kCoo, kCsr, kCsc, kBsr, kBsc, kNested, kJagged };
 
@@ -40,4 +40,4 @@ struct SparseProblem {
 std::optional<SparseProblem> problem_of_indices(const SparseTensor& tensor, const ReadStorage& read,
                                                 std::uint64_t& budget);
 
-}  // namespace fxtrace::security
+}  // namespace fxtrace::internal::security

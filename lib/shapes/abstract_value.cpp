@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 bool TensorContent::holds() const {
   return std::ranges::all_of(memory, [](const Memory& each) { return *each.writes == each.seen; });
@@ -59,4 +59,4 @@ AbstractValue common(const AbstractValue& first, const AbstractValue& second) {
   return {};
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

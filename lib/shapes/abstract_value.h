@@ -17,7 +17,7 @@
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The elements of a small tensor that do not depend on input data.  Traced archives compute sizes in such
 // tensors, and torchvision's detectors compute scales.
@@ -114,4 +114,4 @@ void forget_contents(AbstractValue& value);
 AbstractValue common(const AbstractValue& first, const AbstractValue& second);
 AbstractValue::Sequence common(const AbstractValue::Sequence& first, const AbstractValue::Sequence& second);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

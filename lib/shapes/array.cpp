@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 bool Array::is_constant() const {
   return std::ranges::none_of(elements,
@@ -50,4 +50,4 @@ bool holds_sizes(ScalarType type) {
   return type == ScalarType::kInt64 || type == ScalarType::kInt32 || type == ScalarType::kFloat64;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

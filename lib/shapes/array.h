@@ -8,7 +8,7 @@
 #include "shapes/scalar_type.h"
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // An element: an integer or bool (0 and 1) or a float, depending on the dtype; or, in place of either, an
 // expression of sizes that is not a number.
@@ -39,4 +39,4 @@ bool is_known_type(ScalarType type);
 // float32 rounds large sizes.
 bool holds_sizes(ScalarType type);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 
 #include "support/saturated.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& sizes) {
   std::vector<std::int64_t> strides(sizes.size());
@@ -37,4 +37,4 @@ bool is_contiguous(const std::vector<std::int64_t>& sizes, const std::vector<std
   return true;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Return the strides of a contiguous tensor; a size of 0 counts as 1.  Strides beyond 64 bits are the largest
 // number, or throw SymbolicError.
@@ -17,4 +17,4 @@ std::vector<SymInt> contiguous_strides(const std::vector<SymInt>& sizes);
 // do not matter, nor do any if it has no elements.
 bool is_contiguous(const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Device {
   std::string type = "cpu";  // "cuda", "meta", or a name of another vendor
@@ -27,4 +27,4 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -1,6 +1,6 @@
 #include "shapes/equation.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string subscripts(std::string_view text) {
@@ -29,4 +29,4 @@ Equation parse_equation(std::string_view text) {
   return equation;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

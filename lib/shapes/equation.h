@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The subscripts of the operands, and of the result when there is an arrow.  "..." is stored as '.'.
 struct Equation {
@@ -15,4 +15,4 @@ struct Equation {
 };
 Equation parse_equation(std::string_view text);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

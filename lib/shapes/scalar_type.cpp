@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 enum class Kind : std::uint8_t {
@@ -171,4 +171,4 @@ Dtype promote(ScalarType a, ScalarType b) {
   return complex_type(promote_floats(real_type(a), real_type(b)));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

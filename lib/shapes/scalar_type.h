@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // In the order of the numbers that TorchScript has for dtypes.
 enum class ScalarType : std::int8_t {
@@ -82,4 +82,4 @@ Dtype complex_type(ScalarType type);               // complex64 for float32; abs
 // raises.
 Dtype promote(ScalarType a, ScalarType b);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

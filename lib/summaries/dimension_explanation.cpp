@@ -18,7 +18,7 @@
 #include "support/text/shell_word.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Place = DimensionExplanation::Place;
@@ -201,4 +201,4 @@ DimensionExplanation explain_dimension(const GraphCollection& collection, const 
   return DimensionExplainer(collection, name, given).run();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -17,7 +17,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::size_t kOutermost = std::numeric_limits<std::size_t>::max();
@@ -360,4 +360,4 @@ std::vector<std::string> find_modules(const GraphCollection& collection, const s
   return paths;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 #include "graph/graph_collection.h"
 #include "symbolic/shape_env.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // --- failures ---
 
@@ -192,4 +192,4 @@ struct Explanation {
   std::optional<DimensionExplanation> dimension;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "support/hashing.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns "layer" for "layer12"; nothing when no number is at the end.
@@ -274,4 +274,4 @@ FsdpPlan plan_fsdp(const GraphCollection& collection, const UseOrder& order) {
   return Planner(collection, order).plan();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

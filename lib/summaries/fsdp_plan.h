@@ -9,7 +9,7 @@
 
 #include "summaries/use_order.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The modules that torch.distributed.fsdp.fully_shard() is applied to.  Parameters outside of them stay with
 // the root.
@@ -30,4 +30,4 @@ struct FsdpPlan {
 
 FsdpPlan plan_fsdp(const GraphCollection& collection, const UseOrder& order);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Adds metadata that the trace has beyond the declarations: shapes, if there are dummy inputs.
@@ -63,4 +63,4 @@ Inspection inspect_model(GraphCollection collection, ModelDescription descriptio
   return inspection;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

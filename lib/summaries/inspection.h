@@ -13,7 +13,7 @@
 #include "summaries/model_description.h"
 #include "summaries/parameter_sizes.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Inspection {
   FileInfo file;
@@ -42,4 +42,4 @@ struct FileInspection {
   std::vector<CompiledModel> compiled = {};
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // An input or output of a method.
 struct PortInfo {
@@ -39,4 +39,4 @@ struct ModelDescription {
   std::vector<ConstantInfo> constants;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -20,7 +20,7 @@
 #include "support/text/printable.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::size_t kNone = SIZE_MAX;
@@ -291,7 +291,7 @@ class Summarizer {
 
   static std::optional<SymInt> bytes_of(const Meta& meta) {
     const auto sizes = meta.sizes();
-    return sizes ? fxtrace::bytes_of(*sizes, meta.dtype) : std::nullopt;
+    return sizes ? internal::bytes_of(*sizes, meta.dtype) : std::nullopt;
   }
 
   static const Operator* operator_of(const Node& node) {
@@ -810,4 +810,4 @@ void sort_rows(ModelSummary& summary, SortKey key) {
   summary.rows = tree.rows(summary.rows, [](std::size_t, SummaryRow&, const SummaryRow*) {});
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct TensorCount {
   std::int64_t elements = 0, bytes = 0;
@@ -148,4 +148,4 @@ void sort_rows(ModelSummary& summary, SortKey key);
 inline constexpr std::int64_t kTypicalSize = 128;
 std::optional<std::int64_t> typical_value(const std::optional<SymInt>& size);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 #include "shapes/scalar_type.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 std::int64_t element_count(const std::vector<std::int64_t>& shape) {
   std::int64_t count = 1;
@@ -116,4 +116,4 @@ std::vector<ModuleSizes> count_parameters(const GraphCollection& collection) {
   return sizes;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

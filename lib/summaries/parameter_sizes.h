@@ -10,7 +10,7 @@
 #include "graph/graph_collection.h"
 #include "support/saturated.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The total of several tensors.  Tied tensors count once; packed parameters count as one tensor.
 struct TensorTotal {
@@ -51,4 +51,4 @@ struct ModuleSizes {
 // it, also through a shared module; a module under a later name has the totals of its first name.
 std::vector<ModuleSizes> count_parameters(const GraphCollection& collection);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

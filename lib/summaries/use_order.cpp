@@ -13,7 +13,7 @@
 #include "summaries/model_summary.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The number of listed uses is bounded, because in a file each of many calls may use each of many parameters.
@@ -213,4 +213,4 @@ void add_macs(const GraphCollection& collection, UseOrder& order) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -14,7 +14,7 @@
 #include "summaries/parameter_sizes.h"
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct UseOrder {
   // The calls of a graph, numbered from 1 as in its module_forward_order; call 1 is that of its own module.
@@ -90,4 +90,4 @@ void make_buckets(UseOrder& order, std::int64_t most_bytes);
 // Adds the MACs of the modules.
 void add_macs(const GraphCollection& collection, UseOrder& order);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class Descriptor {
  public:
@@ -29,4 +29,4 @@ class Descriptor {
   int number_ = -1;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -18,7 +18,7 @@
 #include "support/json_document.h"
 #include "support/shared.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The fields of one object, looked up by name.  They are nearly always in the order in which they are looked
 // up, and then no search is needed.
@@ -174,4 +174,4 @@ class FieldReader {
   }
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

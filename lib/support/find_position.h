@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the position from the front among `count` items; a negative one counts from the end.  Nothing when
 // it is out of range, or not known.
@@ -14,4 +14,4 @@ inline std::optional<std::size_t> find_position(std::int64_t count, std::optiona
   return static_cast<std::size_t>(*position < 0 ? *position + count : *position);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

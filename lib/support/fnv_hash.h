@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class FnvHash {
  public:
@@ -27,4 +27,4 @@ class FnvHash {
   std::uint64_t value_ = 0xcbf29ce484222325;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

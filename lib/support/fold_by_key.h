@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Keeps the first record of each key, in the order of the records.  Where there were several, `alike` has the
 // paths of all of them, the first included.  `Record` has std::string path and std::vector<std::string>
@@ -29,4 +29,4 @@ void fold_by_key(std::vector<Record>& records, const KeyOf& key_of) {
   records = std::move(folded);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the value with its bits mixed: the finalizer of MurmurHash3 (Austin Appleby, public domain).
 inline std::uint64_t scramble(std::uint64_t value) {
@@ -22,4 +22,4 @@ inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 inline std::uint64_t text_hash(std::string_view text) { return std::hash<std::string_view>()(text); }
 inline std::uint64_t mix(std::uint64_t hash, std::string_view text) { return mix(hash, text_hash(text)); }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

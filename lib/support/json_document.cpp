@@ -14,7 +14,7 @@
 #include "support/json_emitter.h"
 #include "support/text/columns.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using Kind = JsonValue::Kind;
 
@@ -518,4 +518,4 @@ JsonValue::Alternative JsonValue::alternative() const {
   return only;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class JsonDocument;
 class JsonEmitter;
@@ -188,4 +188,4 @@ inline JsonValue JsonValue::Iterator::operator*() const { return {document_, obj
 
 inline std::string_view JsonValue::Iterator::key() const { return document_->text(at_); }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

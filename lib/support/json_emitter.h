@@ -16,7 +16,7 @@
 
 #include "support/text/utf8.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The layout of containers begun with open(); those of open_lines() have each item on its own line.
 enum class JsonLayout {
@@ -274,4 +274,4 @@ std::string json_text(JsonLayout layout, F&& write) {
   return out.str();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

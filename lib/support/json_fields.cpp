@@ -6,7 +6,7 @@
 
 #include "support/text/nearest.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 JsonValue::Range object_fields(const JsonValue& value, const std::string& what) {
   if (!value.is_object()) value.fail("expected " + what);
@@ -77,4 +77,4 @@ void for_each_string(const JsonValue& value, const std::function<void(JsonValue,
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

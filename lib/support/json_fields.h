@@ -10,7 +10,7 @@
 #include "support/error.h"
 #include "support/json_document.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // `what` describes the expected value in messages: "an array of rules".
 JsonValue::Range object_fields(const JsonValue& value, const std::string& what);
@@ -39,4 +39,4 @@ void at_place_of(const JsonValue& value, F&& f) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,16 +8,17 @@
 
 #include "support/text/printable.h"
 
-namespace fxtrace::log {
+namespace fxtrace::internal::log {
 namespace {
 
+// Of this thread: several may run at the same time, each with its own stream.
 std::unique_ptr<spdlog::logger>& logger() {
-  static std::unique_ptr<spdlog::logger> instance;
+  thread_local std::unique_ptr<spdlog::logger> instance;
   return instance;
 }
 
-bool is_verbose = false;
-bool is_timing = false;
+thread_local bool is_verbose = false;
+thread_local bool is_timing = false;
 
 }  // namespace
 
@@ -44,4 +45,4 @@ void timings(const std::string& message) {
   if (is_timing) logger()->info(printable(message));
 }
 
-}  // namespace fxtrace::log
+}  // namespace fxtrace::internal::log

@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <string>
 
-namespace fxtrace::log {
+namespace fxtrace::internal::log {
 
 struct Settings {
   bool enabled = false;  // -v
@@ -12,8 +12,8 @@ struct Settings {
   bool timings = false;  // --timings
 };
 
-// Sets where progress is written until the next set_up(); `err` must live as long.  Nothing is written before
-// the first call.
+// Sets where progress of this thread is written until the next set_up(); `err` must live as long.  Nothing is
+// written before the first call.
 void set_up(std::ostream& err, const Settings& settings);
 
 bool is_enabled();
@@ -23,4 +23,4 @@ void info(const std::string& message);
 // Writes a line that --timings asks for.
 void timings(const std::string& message);
 
-}  // namespace fxtrace::log
+}  // namespace fxtrace::internal::log

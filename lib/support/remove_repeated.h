@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Keeps the first of values whose keys are equal.
 template <class T, class Key = std::identity>
@@ -16,4 +16,4 @@ void remove_repeated(std::vector<T>& values, const Key& key = {}) {
   std::erase_if(values, [&](const T& value) { return !seen.insert(key(value)).second; });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

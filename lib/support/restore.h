@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Calls a function at the end of a scope, however the scope is left.
 class Restore {
@@ -18,4 +18,4 @@ class Restore {
   std::function<void()> f_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

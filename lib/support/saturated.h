@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Add and multiply non-negative counts, up to the largest number of the type.
 inline void add_saturated(std::int64_t& total, std::int64_t count) {
@@ -21,4 +21,4 @@ inline void multiply_saturated(std::uint64_t& total, std::uint64_t count) {
   if (__builtin_mul_overflow(total, count, &total)) total = std::numeric_limits<std::uint64_t>::max();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

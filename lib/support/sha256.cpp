@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstddef>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
@@ -85,4 +85,4 @@ std::string Sha256::digits() const {
   return text;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class Sha256 {
  public:
@@ -27,4 +27,4 @@ class Sha256 {
   std::uint64_t size_ = 0;           // of what was added, in bytes
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

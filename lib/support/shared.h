@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 template <class T>
 class Shared {
@@ -49,4 +49,4 @@ class Shared {
   std::shared_ptr<T> value_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class Timer {
  public:
@@ -20,4 +20,4 @@ class Timer {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <string>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 std::optional<std::int64_t> Affine::apply(std::int64_t other) const {
   std::int64_t value = 0;
@@ -46,7 +46,7 @@ std::optional<Affine> find_affine(const SymInt& size, const SymInt& other) {
 }
 
 std::optional<std::int64_t> SizeSource::value(const std::vector<std::int64_t>& known) const {
-  const auto of = [&](const Known& source) { return source.affine.apply(known.at(source.place)); };
+  const auto of = [&](const KnownSize& source) { return source.affine.apply(known.at(source.place)); };
   if (whole) return of(*whole);
   std::map<std::string, std::int64_t> values;
   for (const auto& [name, source] : dimensions) {
@@ -58,9 +58,9 @@ std::optional<std::int64_t> SizeSource::value(const std::vector<std::int64_t>& k
 }
 
 std::optional<SizeSource> find_source(const SymInt& size, const std::vector<SymInt>& known) {
-  const auto find = [&](const SymInt& wanted) -> std::optional<SizeSource::Known> {
+  const auto find = [&](const SymInt& wanted) -> std::optional<SizeSource::KnownSize> {
     for (std::size_t i = 0; i < known.size(); ++i) {
-      if (const auto affine = find_affine(wanted, known[i])) return SizeSource::Known{i, *affine};
+      if (const auto affine = find_affine(wanted, known[i])) return SizeSource::KnownSize{i, *affine};
     }
     return std::nullopt;
   };
@@ -76,4 +76,4 @@ std::optional<SizeSource> find_source(const SymInt& size, const std::vector<SymI
   return source;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

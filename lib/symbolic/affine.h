@@ -10,7 +10,7 @@
 
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Affine {
   std::int64_t factor = 1, offset = 0, divisor = 1;  // divisor is positive
@@ -30,17 +30,17 @@ std::optional<Affine> find_affine(const SymInt& size, const SymInt& other);
 // A rule that computes a size from known ones: from one of them as a whole, or else as an expression of
 // dimensions that each follow from one.
 struct SizeSource {
-  struct Known {
+  struct KnownSize {
     std::size_t place = 0;  // the index of the known size
     Affine affine;
   };
   SymInt size;
-  std::optional<Known> whole;
-  std::map<std::string, Known> dimensions;
+  std::optional<KnownSize> whole;
+  std::map<std::string, KnownSize> dimensions;
 
   // Returns the size for the values of the known sizes.
   std::optional<std::int64_t> value(const std::vector<std::int64_t>& known) const;
 };
 std::optional<SizeSource> find_source(const SymInt& size, const std::vector<SymInt>& known);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 
 #include "symbolic/checked.h"
 
-namespace fxtrace::arithmetic {
+namespace fxtrace::internal::arithmetic {
 namespace {
 
 using Integer = std::int64_t;
@@ -387,4 +387,4 @@ Complex complex_quotient(const Complex& dividend, const Complex& divisor) {
   return {(a * ratio + b) * scale, (b * ratio - a) * scale};
 }
 
-}  // namespace fxtrace::arithmetic
+}  // namespace fxtrace::internal::arithmetic

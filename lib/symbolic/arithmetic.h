@@ -7,7 +7,7 @@
 
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using Complex = std::complex<double>;
 
@@ -65,4 +65,4 @@ Complex complex_quotient(const Complex& dividend, const Complex& divisor);
 inline std::int64_t wrapped(std::uint64_t number) { return static_cast<std::int64_t>(number); }
 inline std::uint64_t bits(std::int64_t number) { return static_cast<std::uint64_t>(number); }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

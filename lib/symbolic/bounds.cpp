@@ -5,7 +5,7 @@
 
 #include "symbolic/checked.h"
 
-namespace fxtrace::symbolic {
+namespace fxtrace::internal::symbolic {
 namespace {
 
 constexpr std::int64_t kMaxDenominator = 1 << 30;
@@ -324,4 +324,4 @@ Interval BoundsFinder::by_limits(const SymInt& value, int effort) {
   return best;
 }
 
-}  // namespace fxtrace::symbolic
+}  // namespace fxtrace::internal::symbolic

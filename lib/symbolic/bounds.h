@@ -14,7 +14,7 @@
 #include "symbolic/interval.h"
 #include "symbolic/polynomial.h"
 
-namespace fxtrace::symbolic {
+namespace fxtrace::internal::symbolic {
 
 // Returns whether every atom is a dimension.
 bool has_symbols_only(const SymInt& value);
@@ -58,4 +58,4 @@ class BoundsFinder {
   std::optional<Relation> goal_;
 };
 
-}  // namespace fxtrace::symbolic
+}  // namespace fxtrace::internal::symbolic

@@ -7,7 +7,7 @@
 
 #include "symbolic/sym_int.h"
 
-namespace fxtrace::symbolic {
+namespace fxtrace::internal::symbolic {
 
 [[noreturn]] inline void overflow() { throw SymbolicError("a number does not fit into 64 bits"); }
 
@@ -42,4 +42,4 @@ inline std::int64_t floor_remainder(std::int64_t a, std::int64_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-}  // namespace fxtrace::symbolic
+}  // namespace fxtrace::internal::symbolic

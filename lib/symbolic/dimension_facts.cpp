@@ -8,7 +8,7 @@
 #include "symbolic/bounds.h"
 #include "symbolic/checked.h"
 
-namespace fxtrace::symbolic {
+namespace fxtrace::internal::symbolic {
 namespace {
 
 constexpr std::size_t kMaxFacts = 64;
@@ -539,4 +539,4 @@ bool DimensionFacts::propagate() {
   return true;
 }
 
-}  // namespace fxtrace::symbolic
+}  // namespace fxtrace::internal::symbolic

@@ -27,7 +27,7 @@
 #include "symbolic/polynomial.h"
 #include "symbolic/shape_env.h"
 
-namespace fxtrace::symbolic {
+namespace fxtrace::internal::symbolic {
 
 // Returns whether `relation` holds between the numbers in the interval `difference` and zero; nothing when it
 // holds for some of them only.
@@ -101,4 +101,4 @@ class DimensionFacts {
   mutable std::int64_t looks_left_ = 0;
 };
 
-}  // namespace fxtrace::symbolic
+}  // namespace fxtrace::internal::symbolic

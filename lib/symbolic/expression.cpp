@@ -10,7 +10,7 @@
 #include "symbolic/polynomial.h"
 #include "symbolic/python_operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 const PythonOperator& symbol_of(std::string_view text) {
@@ -433,4 +433,4 @@ std::string python_text_literal(std::string_view text) {
   return result + quote;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

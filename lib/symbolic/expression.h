@@ -15,7 +15,7 @@
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class Expression {
  public:
@@ -119,4 +119,4 @@ std::string python_float(double number);
 // Returns Python's repr() of a string: 'mean', "it's".
 std::string python_text_literal(std::string_view text);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "symbolic/polynomial.h"
 #include "symbolic/python_operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Kind = Expression::Kind;
@@ -339,4 +339,4 @@ Expression Expression::parse(std::string_view text) {
   return {Kind::kVerbatim, std::string(text), {}};
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

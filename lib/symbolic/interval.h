@@ -7,7 +7,7 @@
 
 #include "symbolic/shape_env.h"
 
-namespace fxtrace::symbolic {
+namespace fxtrace::internal::symbolic {
 
 __extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): `using` takes no __extension__
 
@@ -114,4 +114,4 @@ inline Interval floor_divide(const Interval& p, const Interval& q) {
   return result.low > result.high ? Interval{} : result;  // every divisor is zero
 }
 
-}  // namespace fxtrace::symbolic
+}  // namespace fxtrace::internal::symbolic

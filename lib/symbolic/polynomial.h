@@ -12,11 +12,11 @@
 
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 class Expression;
 }
 
-namespace fxtrace::symbolic {
+namespace fxtrace::internal::symbolic {
 
 enum class AtomKind { kSymbol, kFloorDiv, kMod, kMin, kMax };
 
@@ -75,9 +75,9 @@ std::int64_t constant_of(const SymInt& value);
 // for.
 std::int64_t content_of(const SymInt& value, bool with_constant);
 
-}  // namespace fxtrace::symbolic
+}  // namespace fxtrace::internal::symbolic
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct SymInt::Polynomial {
   // The terms in order; no coefficient is zero, and at least one term has an atom.
@@ -95,9 +95,9 @@ struct SymInt::Polynomial {
   }
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal
 
-namespace fxtrace::symbolic {
+namespace fxtrace::internal::symbolic {
 
 class Terms {
  public:
@@ -151,4 +151,4 @@ inline bool has_repeats(const SymInt& value) {
   return polynomial != nullptr && polynomial->repeats;
 }
 
-}  // namespace fxtrace::symbolic
+}  // namespace fxtrace::internal::symbolic

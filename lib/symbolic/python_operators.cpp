@@ -9,7 +9,7 @@
 #include "support/text/words.h"
 #include "symbolic/interval.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::array<PythonOperator, 22> kOperators{{
@@ -246,4 +246,4 @@ std::optional<PythonNumber> evaluate_python(std::string_view target, const std::
   return std::nullopt;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

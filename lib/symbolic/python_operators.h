@@ -12,7 +12,7 @@
 #include "symbolic/arithmetic.h"
 #include "symbolic/shape_env.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // From loosest to tightest (Python's reference, "Operator precedence").
 enum class Precedence : std::uint8_t {
@@ -76,4 +76,4 @@ bool holds(Relation relation, std::partial_ordering order);
 // fit into 64 bits.
 std::optional<PythonNumber> evaluate_python(std::string_view target, const std::vector<PythonNumber>& args);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 
 #include "symbolic/polynomial.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns "batch·seq²"; divisions and other operations are in parentheses.
@@ -42,4 +42,4 @@ std::string readable_size(const SymInt& size, std::string (*number_text)(std::in
   return text;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,10 +6,10 @@
 
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns "batch·seq²·176 K + 12.3 K": each number is written by `number_text`, and omitted when that gives
 // "1".
 std::string readable_size(const SymInt& size, std::string (*number_text)(std::int64_t));
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include "symbolic/bounds.h"
 #include "symbolic/dimension_facts.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using namespace symbolic;  // NOLINT: the same library
 
@@ -161,4 +161,4 @@ SymInt ShapeEnv::simplify(const SymInt& value) const {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -53,7 +53,7 @@
 
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 namespace symbolic {
 class DimensionFacts;
@@ -113,4 +113,4 @@ class ShapeEnv {
   std::shared_ptr<symbolic::DimensionFacts> known_;  // never null; shared with copies, cloned before a change
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

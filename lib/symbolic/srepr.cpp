@@ -10,7 +10,7 @@
 #include "symbolic/polynomial.h"
 #include "symbolic/python_operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using symbolic::AtomKind;
@@ -211,4 +211,4 @@ std::optional<std::string> srepr(const Expression& value, const SymbolText& symb
   return SreprWriter(symbol).write(value);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

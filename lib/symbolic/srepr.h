@@ -7,7 +7,7 @@
 
 #include "symbolic/expression.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the text of an integer, of a float that is made of integers, or of a comparison:
 //   s0*2+1   ->  Add(Integer(1), Mul(Integer(2), Symbol('s0', positive=True, integer=True)))
@@ -23,4 +23,4 @@ bool is_float_of_data(const std::string& name);
 // negative.
 std::string srepr_symbol(const std::string& name, bool is_positive);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -24,7 +24,7 @@
 #include "symbolic/checked.h"
 #include "symbolic/polynomial.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace symbolic {
 namespace {
 
@@ -683,4 +683,4 @@ SymInt SymInt::substitute(const std::map<std::string, SymInt>& values) const {
   return changed ? total.total() : *this;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

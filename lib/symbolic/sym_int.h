@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Thrown for values that cannot be represented: a coefficient beyond 64 bits, a division by zero, an
 // expression that grows too large.
@@ -72,4 +72,4 @@ class SymInt {
 // Returns a / b rounded up; `b` must be positive.
 SymInt ceildiv(const SymInt& a, const SymInt& b);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

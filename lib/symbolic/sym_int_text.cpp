@@ -8,7 +8,7 @@
 #include "symbolic/python_operators.h"
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using namespace symbolic;  // NOLINT: the same library
 
@@ -226,4 +226,4 @@ std::optional<SymInt> SymInt::parse(std::string_view text) {
   return text.size() > kMaxTextLength ? std::nullopt : size_of(Expression::parse(text));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,9 +8,10 @@
 #include "support/text/qualified_name.h"
 #include "support/text/words.h"
 #include "verify/verification_fields.h"
+#include "writers/formats/document.h"
 #include "writers/formats/json_parts.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 namespace {
 
 std::string number(double value) {
@@ -77,24 +78,30 @@ std::string runs_text(const Verification& verification,
 
 }  // namespace
 
-void write_text(const Verification& verification, const Subject& subject, std::ostream& out) {
-  const auto line = [&](const std::string& text) { out << printable(text) << "\n"; };
+void write_text(const Verification& verification, const Subject& subject, std::ostream& out,
+                const TextLayout& layout) {
+  Document document(out, layout);
+  const auto line = [&](const std::string& text) { document.line(printable(text)); };
+  const auto says = [&](const std::string& verdict, const std::string& text) {
+    document.line(document.bold(verdict) + printable(text));
+  };
   const auto with_sizes = [&](std::size_t run) {
     const std::string& sizes = verification.sizes.at(run);
     return sizes.empty() ? std::string() : " (" + sizes + ")";
   };
   const Verdict verdict = verification.verdict();
-  if (verdict == Verdict::kNotVerified) return line("not verified: " + verification.why);
+  if (verdict == Verdict::kNotVerified) return says("not verified", ": " + verification.why);
   if (verdict != Verdict::kNotEqual) {
     if (verdict == Verdict::kCannotTell) {
-      line("cannot tell whether they are equal:");
+      says("cannot tell", " whether they are equal:");
       line("  " + verification.why);
     }
-    std::string text = (verdict == Verdict::kEqual ? "equal, " : "  all compared values are equal, ") +
-                       tolerance(subject.options) + ": " + counted(verification.nodes, "node", "nodes") +
-                       ", " + counted(verification.tensors, "tensor", "tensors") + " as the graph says";
+    std::string text = ", " + tolerance(subject.options) + ": " +
+                       counted(verification.nodes, "node", "nodes") + ", " +
+                       counted(verification.tensors, "tensor", "tensors") + " as the graph says";
     if (verification.guards != 0) text += ", " + counted(verification.guards, "guard holds", "guards hold");
-    line(text + own_text(verification) + runs_text(verification, with_sizes));
+    text += own_text(verification) + runs_text(verification, with_sizes);
+    verdict == Verdict::kEqual ? says("equal", text) : line("  all compared values are equal" + text);
     if (!verification.failed_modules.empty()) line(failed_text(verification));
     if (!verification.refusals.empty()) line(refused_text(verification.refusals));
     return;
@@ -104,7 +111,7 @@ void write_text(const Verification& verification, const Subject& subject, std::o
   if (!fault.node.empty()) where = "at " + fault.text;
   if (!fault.node.empty() && !fault.module.empty()) where += ", in " + fault.module;
   if (!fault.source.empty()) where += (where.empty() ? "at " : ", ") + fault.source;
-  line("not equal" + (where.empty() ? ":" : " " + where + ":"));
+  says("not equal", (where.empty() ? "" : " " + where) + ":");
   line("  " + (fault.place.empty() ? "" : fault.place + ": ") + fault.what);
   if (fault.difference && std::isfinite(fault.difference->greatest))
     line("  greatest difference " + number(fault.difference->greatest));
@@ -120,4 +127,4 @@ void write_json(const Verification& verification, const Subject& subject, std::o
   write_fields(VerificationAnswer{verification, subject}, out);
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

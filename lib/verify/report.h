@@ -6,8 +6,9 @@
 
 #include "summaries/model_summary.h"
 #include "verify/verification.h"
+#include "writers/formats/text_layout.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 // The subject of a verification, and its settings.
 struct Subject {
@@ -18,7 +19,8 @@ struct Subject {
 };
 
 // Writes the text, without the profile.
-void write_text(const Verification& verification, const Subject& subject, std::ostream& out);
+void write_text(const Verification& verification, const Subject& subject, std::ostream& out,
+                const TextLayout& layout);
 void write_json(const Verification& verification, const Subject& subject, std::ostream& out);
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

@@ -13,7 +13,7 @@
 #include "verify/inputs/inputs.h"
 #include "verify/inputs/solve.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 namespace {
 
 std::string form_text(const std::string& dtype, const std::vector<std::int64_t>& shape) {
@@ -583,4 +583,4 @@ Verification verify_graph(const Engine& engine, const GraphCollection& collectio
   return Verifier(engine, collection, trace_options, load, options, given, other).run();
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

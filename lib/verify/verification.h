@@ -47,7 +47,7 @@
 #include "verify/models/profile.h"
 #include "verify/models/runnable_model.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 struct VerifyOptions {
   std::int64_t runs = 1;
@@ -129,4 +129,4 @@ Verification verify_graph(const Engine& engine, const GraphCollection& collectio
                           const TraceOptions& trace_options, const Load& load, const VerifyOptions& options,
                           const GivenInputs& given, const Load& other = {});
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

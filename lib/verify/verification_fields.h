@@ -10,7 +10,7 @@
 #include "graph/collection_fields.h"
 #include "verify/report.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 template <>
 inline constexpr bool kOnLines<verify::Fault> = true;
@@ -24,9 +24,9 @@ void describe(auto& io, const FxtraceStatistics& of) {
   io.nullable("mean", finite(of.mean));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 struct VerificationAnswer {
   const Verification& verification;
@@ -94,4 +94,4 @@ void describe(auto& io, const VerificationAnswer& answer) {
   });
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

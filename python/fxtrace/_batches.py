@@ -17,10 +17,10 @@ from urllib.parse import quote
 
 from ._errors import Error, InputError, ProgramNotFound, UsageError
 from ._fetch import AT_ONCE, Skeleton, fetch
+from ._keywords import option_words
 from ._memory import saved, wrong_model
 from ._program import NOT_ALL_READ, Message, find_program, run
 from ._remote import identity, is_url, public_url
-from ._trace import option_words
 from ._types import ModelLike, Path
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ _definitions: dict[tuple[Any, ...], Definition] = {}  # by program and options
 def define(options: Mapping[str, Any]) -> Definition:
     """Return what a catalog with these options is, which the program says; raise UsageError for wrong ones."""
     program = find_program()
-    with option_words(options) as words:
+    with option_words("trace", options) as words:
         config = next((word.removeprefix("--config=") for word in words if word.startswith("--config=")), None)
         content = b""
         if config is not None and os.path.isfile(config):
@@ -251,7 +251,7 @@ def _named(given: PathOrNamed) -> tuple[str, str]:
             raise TypeError
         return path, text_of(name)
     except (TypeError, ValueError, IndexError):
-        raise UsageError(f"paths expects paths, or pairs of a path and a name, got {given!r:.80}") from None
+        raise UsageError(f"models expects paths, or pairs of a path and a name, got {given!r:.80}") from None
 
 
 def item_of(given: PathOrNamed, settings: str, storage_options: Mapping[str, Any] | None) -> tuple[Item, Error | None]:
@@ -289,7 +289,7 @@ class Models:
 
     def batches(self, paths: Iterable[PathOrNamed]) -> Iterator[pyarrow.RecordBatch]:
         left = iter(paths)
-        with option_words(self._options) as words, ThreadPoolExecutor(AT_ONCE) as pool:
+        with option_words("trace", self._options) as words, ThreadPoolExecutor(AT_ONCE) as pool:
             while group := list(islice(left, self._files)):
                 yield from self._read_group(group, words, pool)
 
@@ -389,7 +389,7 @@ def rows_of(model: ModelLike, name: str | None, options: Mapping[str, Any]) -> d
             told = name or getattr(model, "name", None)
             item = Item(path, text_of(told) if isinstance(told, str) else "-", State(size, None), None)
         file = os.path.join(folder, "catalog.sqlite")
-        make(file, [*stack.enter_context(option_words(options)), "--jobs=1"], [path])
+        make(file, [*stack.enter_context(option_words("trace", options)), "--jobs=1"], [path])
         with closing(sqlite3.connect(file)) as database:
             give(database, models_of(database, {path: item}))
             readers = {table: Reader(table, schemas) for table in schemas}

@@ -11,43 +11,52 @@ from typing import TYPE_CHECKING, Any
 
 from ._batches import FILES, ROWS, Models, PathOrNamed, Reader, Tables, define, export, item_of, make, rows_of, schema_of
 from ._errors import InputError, UsageError
+from ._keywords import option_words, options_of
 from ._options import TraceOptions, Unpack
 from ._program import Message, run, warn_of
 from ._remote import is_url
 from ._stored_models import add_models, urls_of
-from ._trace import check_keywords, option_words
 from ._types import ModelLike, Path, Texts
 
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
+__all__ = ["catalog"]
+
 
 class _Catalog:
-    """Reads models into a SQLite database: fxtrace.catalog(paths); or into Arrow: the rows of one, batches of any number."""
+    """Reads models into a SQLite database: fxtrace.catalog(models); or into Arrow: the rows of one, batches of any number."""
 
     def __call__(
         self,
-        paths: Path | Iterable[Path],
+        models: Path | Iterable[Path],
         output: Path | None = None,
         *,
-        jobs: int | None = None,
-        recursive: bool = True,
-        include: Texts = (),
         storage_options: Mapping[str, Any] | None = None,
+        # scripts/reference writes what follows: catalog
+        jobs: int | None = None,
+        no_recursive: bool = False,
+        include: Texts | None = None,
+        backend: Path | Iterable[Path] | None = None,
         verify_content: bool = False,
+        # end of what scripts/reference writes
         **options: Unpack[TraceOptions],
     ) -> sqlite3.Connection:
         """Read models into a SQLite database, as `fxtrace catalog` does: a row for each model, module, node, ...
 
-        - paths: files, URLs of files in stores (fetch()), and folders of them;
+        - models: files, URLs of files in stores (fetch()), and folders of them;
         - output: the database, which is created or added to; files that have not changed are not read again. The default is a
           database in memory;
-        - jobs: the number of models to read at a time; the number of cores by default;
-        - recursive: true to read the subfolders of folders too;
-        - include: globs of the names of files to read in folders, such as "*.pt2";
         - storage_options: fsspec's, for URLs;
-        - verify_content: true to make the columns `content` from the bytes of weights, not from the checksums in the archives; a file
-          whose bytes do not match these is a row with that as its error;
+
+        Options of `fxtrace catalog`:
+
+        - jobs: the number of models read at a time. Default: the number of cores;
+        - no_recursive: read only the files in PATH itself;
+        - include: a glob over the names of files to read in folders; * matches any characters. Default: *.pt, *.pt2, *.pth, *.ts;
+        - backend: what backends take of each model, in the table backends: sets or files as for partition();
+        - verify_content: make columns content from the bytes of weights, which are read, and not from the checksums in the archives; a
+          file whose bytes do not match these is a row with that as its error;
         - options: the keywords of trace().
 
         Returns an open connection to the database, whose tables docs/how-to/catalog.md describes; costs are multiply-accumulates and
@@ -56,25 +65,20 @@ class _Catalog:
         Raises UsageError for wrong options; InputError for a path that does not exist, for an output that is not such a database, and
         with strict=True for a file that cannot be read.
         """
-        check_keywords("catalog", options)
-        files = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+        globs = [include] if isinstance(include, str) else list(include or ())
+        given = {**options_of("catalog", locals()), "include": globs}
         try:
-            names = [os.fspath(path) for path in files]
+            names = [os.fspath(path) for path in ([models] if isinstance(models, (str, os.PathLike)) else models)]
         except TypeError:
-            raise UsageError(f"paths expects a path or several, got {paths!r:.80}") from None
-        with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
-            words += [] if jobs is None else [f"--jobs={jobs}"]
-            words += [] if recursive else ["--no-recursive"]
-            globs = [include] if isinstance(include, str) else list(include)
-            words += [f"--include={glob}" for glob in globs]
-            words += ["--verify-content"] if verify_content else []
+            raise UsageError(f"models expects a path or several, got {models!r:.80}") from None
+        with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words("catalog", given) as words:
             file = os.path.join(folder, "catalog.sqlite") if output is None else os.fspath(output)
             urls = [name for name in names if is_url(name)]
             messages: list[Message] = []
             if len(urls) < len(names):
                 messages += make(file, words, [name for name in names if not is_url(name)])
             if urls:
-                messages += _add_urls(file, urls_of(urls, recursive, globs, storage_options), storage_options, words)
+                messages += _add_urls(file, urls_of(urls, not no_recursive, globs, storage_options), storage_options, words)
             has_unread_files = any(message.kind == "note" for message in messages)
             warn_of([each for each in messages if each.kind == "warning" or has_unread_files], stacklevel=3)
             if output is not None:
@@ -100,25 +104,25 @@ class _Catalog:
 
     def batches(
         self,
-        paths: Iterable[PathOrNamed],
+        models: Iterable[PathOrNamed],
         tables: Tables = None,
         storage_options: Mapping[str, Any] | None = None,
-        options: Mapping[str, Any] | None = None,
         *,
         rows: int = ROWS,
         done: Container[str] = (),
         files: int = FILES,
+        **options: Unpack[TraceOptions],
     ) -> Iterator[pyarrow.RecordBatch]:
         """Read any number of models, and give the rows of a catalog as Arrow record batches.
 
-        - paths: files and URLs of files in stores, or pairs of one and what column `model` has for it, the path or URL by default;
+        - models: files and URLs of files in stores, or pairs of one and what column `model` has for it, the path or URL by default;
           they are taken as they are needed;
         - tables: the name of one table; or several, or None for all, whose rows are in batches of one schema, schema(tables);
         - storage_options: fsspec's, for URLs;
-        - options: the keywords of trace();
         - rows: the number of rows that a batch has at most;
         - done: keys of models, as column `key` of "models" has them, that are not read; anything with `in`;
-        - files: the number of files that one run of the program reads.
+        - files: the number of files that one run of the program reads;
+        - options: the keywords of trace().
 
         Returns an iterator of batches, whose memory depends neither on the number of models nor on their size. For an archive of
         several exported programs the model is `name:program`. A file that cannot be read, that is not there or that ends the program
@@ -127,21 +131,18 @@ class _Catalog:
 
         Raises UsageError for wrong options and tables, at once; and, from the iterator, for what is no path.
         """
-        given = {name: value for name, value in (options or {}).items() if name != "strict"}  # an error is a row
-        check_keywords("batches", given)
-        if isinstance(paths, (str, bytes, os.PathLike)):
-            raise UsageError(f"paths expects several paths, got {paths!r:.80}")
+        given = _without_strict(options)
+        if isinstance(models, (str, bytes, os.PathLike)):
+            raise UsageError(f"models expects several paths, got {models!r:.80}")
         if rows < 1 or files < 1:
             raise UsageError(f"rows and files expect positive numbers, got {min(rows, files)}")
         reader = Reader(tables, define(given).schemas, rows)
-        return Models(reader, given, storage_options, files, done).batches(paths)
+        return Models(reader, given, storage_options, files, done).batches(models)
 
-    def key(
-        self, path: PathOrNamed, storage_options: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None
-    ) -> str:
+    def key(self, model: PathOrNamed, storage_options: Mapping[str, Any] | None = None, **options: Unpack[TraceOptions]) -> str:
         """Return the `key` that batches() gives to the model now, without reading it.
 
-        - path: the file or its URL, or a pair of it and its name;
+        - model: the file or its URL, or a pair of it and its name;
         - storage_options, options: as for batches().
 
         Returns a text that is another one when the name, the size, the modification time or the store's tag of the file, the version of
@@ -149,14 +150,12 @@ class _Catalog:
 
         Raises UsageError for wrong options.
         """
-        given = {name: value for name, value in (options or {}).items() if name != "strict"}
-        check_keywords("key", given)
-        return item_of(path, define(given).settings, storage_options)[0].key or ""
+        return item_of(model, define(_without_strict(options)).settings, storage_options)[0].key or ""
 
-    def rows(self, path: ModelLike, *, name: str | None = None, **options: Unpack[TraceOptions]) -> dict[str, pyarrow.Table]:
+    def rows(self, model: ModelLike, *, name: str | None = None, **options: Unpack[TraceOptions]) -> dict[str, pyarrow.Table]:
         """Return the tables of a catalog of this one model, by name: "models", "modules", "nodes", ...
 
-        - path: the file or its URL, an open file, its bytes, or a model in torch's memory;
+        - model: the file or its URL, an open file, its bytes, or a model in torch's memory;
         - name: the value of column `model`, so that rows of many models can be joined; the path by default. For an archive of several
           exported programs it is `name:program`;
         - options: the keywords of trace().
@@ -167,8 +166,7 @@ class _Catalog:
         Raises UsageError for wrong options; InputError for a path that does not exist, and with strict=True for a file that cannot be
         read.
         """
-        check_keywords("rows", options)
-        return rows_of(path, name, options)
+        return rows_of(model, name, options_of("catalog", {"options": options}))
 
     def export(self, database: Path, folder: Path) -> None:
         """Write the tables of a catalog as Parquet: `folder/table=nodes/catalog.parquet`, ...
@@ -184,6 +182,11 @@ class _Catalog:
         Raises InputError for a file that is not a catalog of this version.
         """
         export(database, folder)
+
+
+def _without_strict(options: TraceOptions) -> dict[str, Any]:
+    """Return the options, checked; an error is a row."""
+    return {name: value for name, value in options_of("catalog", {"options": options}).items() if name != "strict"}
 
 
 def _add_urls(file: str, urls: Iterable[str], storage_options: Mapping[str, Any] | None, words: Sequence[str]) -> list[Message]:

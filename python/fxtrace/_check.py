@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ._collection import Collection
+from ._keywords import ask
 from ._options import TraceOptions, Unpack
-from ._program import BROKEN, STRICT_FAILED, Message, run
+from ._program import BROKEN, STRICT_FAILED, Message
 from ._records import Source
-from ._render import At, at_words
-from ._trace import check_keywords, input_argument, option_words
-from ._types import ModelLike, Path, Texts
+from ._types import At, ModelLike, Path, Texts
+
+__all__ = ["CheckReport", "CheckedRule", "GoneOffence", "Offence", "OffencePlace", "check"]
 
 
 @dataclass(frozen=True)
@@ -91,40 +90,55 @@ class CheckReport:
 
 
 def check(
-    path: ModelLike | Collection,
+    model: ModelLike | Collection,
     *,
-    at: At | None = None,
+    # scripts/reference writes what follows: check
     no_failed: bool = False,
     max_params: int | str | None = None,
     max_macs: int | str | None = None,
     max_activations: int | str | None = None,
     max_peak: int | str | None = None,
     deny: Texts | None = None,
-    ops: Path | Sequence[str] | None = None,
+    ops: Path | Iterable[str] | None = None,
+    backend: Path | Iterable[Path] | None = None,
     require: Texts | None = None,
-    rules: Path | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    rules: Path | Mapping[str, Any] | Iterable[Mapping[str, Any]] | None = None,
     program: bool = False,
+    verify_content: bool = False,
     security: bool = False,
     programs_only: bool = False,
-    verify_content: bool = False,
+    at: At | None = None,
     baseline: Path | None = None,
+    # end of what scripts/reference writes
     **options: Unpack[TraceOptions],
 ) -> CheckReport:
     """Check a model or collection against rules, as `fxtrace check` does; the default rules are no_failed and security.
 
-    - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
-    - at: numbers for named sizes, or the shapes of inputs, for limits: {"batch": 1, "seq": 4096};
+    - model: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
+
+    Options of `fxtrace check`:
+
     - no_failed: no module fails to trace;
-    - max_params (elements), max_macs (multiply-accumulates of one run), max_activations and max_peak (bytes): upper limits, such as
-      25_000_000 or "25M"; where sizes are not known, the limit must hold for all sizes;
-    - deny: patterns of operators and types that the model must not have: "aten.item.*", "torch.nn.Dropout";
-    - require: a required order or count: "torch.nn.Linear followed-by *.dequantize*", "no X within Y", "X at-most N";
-    - ops: the operators that are allowed, or a file of them;
+    - max_params: at most N parameters: 25000000, 25M;
+    - max_macs: at most N multiply-accumulates, whatever sizes the dimensions have: 2G, 1e9;
+    - max_activations: at most SIZE bytes of results of all operations together: 25MiB, 25M;
+    - max_peak: at most SIZE bytes of results at a time, each held until its last use;
+    - deny: no operator, and no module of a type, that matches: 'aten.item.*', Linear;
+    - ops: the operators and globs that are allowed, or a file of them;
+    - backend: a backend takes every operator: a set or file as for partition();
+    - require: 'X followed-by Y', 'X preceded-by Y', 'X within Y', each also with 'no' in front, 'no X', 'X at-most N', 'X at-least
+      N'; X and Y are globs over operators and types;
     - rules: rules as in schemas/check_rules.schema.json, or a file of them;
-    - program: the file of an exported program is right, as far as that can be told without running it;
-    - security: the file has nothing that could harm its reader; programs_only: apply only that rule to a file without a program;
-    - verify_content: the bytes of every record of the archive match their checksum there;
-    - baseline: a file of `fxtrace check --write-baseline`; the offences in it are known and do not break rules;
+    - program: the file of an exported program is valid, as far as that can be checked without running it: its signature, records,
+      sizes, names, and the arguments and results of each operator;
+    - verify_content: the bytes of every record of the archive, and of archives in it, match their checksum there;
+    - security: nothing in the file that makes a reader run code, write other files or use unlimited memory: pickles, machine code,
+      paths, sizes, libraries;
+    - programs_only: a file that holds no program, a state_dict for example, is checked by `security` and `verify_content` only, if
+      these are given, and is not an error: for hooks that pass all files of a suffix;
+    - at: numbers for named sizes, or the shapes of inputs, for shapes and costs: {"batch": 1, "seq": 4096} or {"x": (1, 3, 224,
+      224)};
+    - baseline: offences in FILE are known and break no rule: only new ones do, and more of the same in a module;
     - options: the keywords of trace(), for models. TorchScript has no shapes without `input`.
 
     Returns a CheckReport, which is true if no rule of severity "error" is broken, and iterates over the offences.
@@ -132,46 +146,8 @@ def check(
     Raises UsageError for wrong options, and for a pattern that matches no known name; InputError for a file that is not a model or
     cannot be read.
     """
-    check_keywords("check", options)
-    flags = {"no_failed": no_failed, "program": program, "security": security, "programs_only": programs_only, "verify_content": verify_content}
-    name, content = input_argument(path)
-    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options, name if content is None else content) as words:
-        words += [f"--{key.replace('_', '-')}" for key, given in flags.items() if given]
-        limits = {"params": max_params, "macs": max_macs, "activations": max_activations, "peak": max_peak}
-        words += [f"--max-{key}={limit}" for key, limit in limits.items() if limit is not None]
-        words += [f"--deny={text}" for text in _texts(deny)]
-        words += [f"--require={text}" for text in _texts(require)]
-        words += at_words(at)
-        if baseline is not None:
-            words.append("--baseline=" + os.fspath(baseline))
-        if ops is not None:
-            words.append("--ops=" + _ops_file(ops, folder))
-        if rules is not None:
-            words.append("--rules=" + _rules_file(rules, folder))
-        output = run("check", "--json", *words, name, stdin=content, expected=(0, BROKEN, STRICT_FAILED))
+    output = ask("check", locals(), expected=(0, BROKEN, STRICT_FAILED))
     return _report(json.loads(output.stdout), output.messages)
-
-
-def _texts(given: Texts | None) -> Iterable[str]:
-    return () if given is None else (given,) if isinstance(given, str) else given
-
-
-def _ops_file(ops: Path | Sequence[str], folder: str) -> str:
-    if isinstance(ops, (str, os.PathLike)):
-        return os.fspath(ops)
-    name = os.path.join(folder, "ops")
-    with open(name, "w", encoding="utf-8") as file:
-        file.writelines(f"{operator}\n" for operator in ops)
-    return name
-
-
-def _rules_file(rules: Path | Mapping[str, Any] | Sequence[Mapping[str, Any]], folder: str) -> str:
-    if isinstance(rules, (str, os.PathLike)):
-        return os.fspath(rules)
-    name = os.path.join(folder, "rules.json")
-    with open(name, "w", encoding="utf-8") as file:
-        json.dump(rules if isinstance(rules, Mapping) else {"rules": list(rules)}, file)
-    return name
 
 
 def _offence(data: Mapping[str, Any]) -> Offence:

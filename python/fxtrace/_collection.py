@@ -6,7 +6,7 @@ The code of the conversions is imported on first use, so that importing the pack
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from torch.fx import GraphModule
 
     from ._functions import Functions
-    from ._render import At, Summary
+    from ._render import Summary
+    from ._types import At, Texts
+
+__all__ = ["Collection", "Graph", "load"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,28 +95,40 @@ class Collection(CollectionData[Graph]):
         self,
         format: str = "text",
         *,
+        # scripts/reference writes what follows: render
         at: At | None = None,
         depth: int | None = None,
         focus: str | None = None,
-        fold: bool = True,
+        no_fold: bool = False,
         show_plumbing: bool = False,
         show_parameters: bool = False,
         order: bool = False,
         max_label: int | None = None,
+        # end of what scripts/reference writes
     ) -> str:
         """Return the collection as `fxtrace render -f FORMAT` writes it.
 
         - format: "text", "dot", "svg", "html", "mermaid", "model-explorer", "fx" or "json";
-        - at: numbers for named sizes, or shapes of inputs, as for summary(): {"batch": 1, "seq": 4096};
-        - depth, focus, fold, ...: options of pictures: the levels that are open (`depth`), a single module (`focus`), equal siblings
-          drawn as one (`fold`).
+
+        Options of `fxtrace render`:
+
+        - at: numbers for named sizes, or the shapes of inputs, for shapes and costs: {"batch": 1, "seq": 4096} or {"x": (1, 3, 224,
+          224)};
+        - depth: show nested modules down to depth N; default: as many as fit one picture;
+        - focus: show only the module PATH and its neighbours;
+        - no_fold: show equal siblings one by one;
+        - show_plumbing: show what pictures leave out: sizes and arithmetic on them, asserts, dtype and device queries, constants;
+        - show_parameters: show all parameters and buffers, those of leaf modules inside their boxes;
+        - order: number modules and parameters in the order of their use;
+        - max_label: truncate labels to N characters;
 
         Raises UsageError for an unknown format or wrong options; InputError for "svg" without Graphviz.
         """
-        from ._render import picture_options, render
+        arguments = locals()
+        from ._keywords import options_of
+        from ._render import render
 
-        options = picture_options(at, depth, focus, fold, show_plumbing, show_parameters, order, max_label)
-        return render(self, format, *options).decode()
+        return render(self, format, **options_of("render", arguments)).decode()
 
     def run_passes(self, *names: str) -> Collection:
         """Return the collection after these graph passes, applied in this order: `fxtrace render --pass NAME`."""
@@ -124,16 +139,20 @@ class Collection(CollectionData[Graph]):
     def summary(
         self,
         *,
-        at: At | None = None,
-        columns: str | Iterable[str] = (),
+        # scripts/reference writes what follows: summary
         depth: int | None = None,
-        fold: bool = False,
         sort: Literal["macs", "params", "bytes"] | None = None,
+        columns: Texts | None = None,
+        fold: bool = False,
+        at: At | None = None,
+        # end of what scripts/reference writes
     ) -> Summary:
         """Return a summary of the collection as a dict; see fxtrace.summary()."""
-        from ._render import summary, summary_words
+        arguments = locals()
+        from ._keywords import options_of
+        from ._render import summary
 
-        return summary(self, *summary_words(at, columns, depth, fold, sort))
+        return summary(self, **options_of("summary", arguments))
 
     def graph_module(
         self,

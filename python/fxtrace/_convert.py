@@ -5,17 +5,19 @@ from __future__ import annotations
 import importlib
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, overload
 
 from ._errors import Error, UsageError
+from ._keywords import ask
 from ._options import ConvertOptions, Unpack
-from ._program import STRICT_FAILED, Message, run, warn_of
-from ._trace import check_keywords, model_argument, option_words
+from ._program import STRICT_FAILED, Message, warn_of
 from ._types import ModelLike, Path, Texts
 
 if TYPE_CHECKING:
     import torch
+
+__all__ = ["CannotConvert", "convert"]
 
 
 class CannotConvert(Error):
@@ -29,86 +31,101 @@ class CannotConvert(Error):
 
 @overload
 def convert(
-    path: ModelLike,
+    model: ModelLike,
     output: None = None,
     *,
+    # scripts/reference writes what follows: convert
+    grad: bool = False,
+    dialect: Literal["training", "aten"] | None = None,
+    quantized: Literal["decomposed", "refuse"] | None = None,
+    state: Literal["refuse", "freeze"] | None = None,
+    drop_output: int | Iterable[int] | None = None,
+    no_weights: bool = False,
+    external_weights: bool = False,
+    hint: Mapping[str, int] | None = None,
+    sample_inputs: Literal["zeros", "none"] | None = None,
     method: Texts | None = None,
     module: str | None = None,
     call: int | None = None,
-    start: Texts | None = None,
-    end: Texts | None = None,
-    dialect: Literal["training", "aten"] = "training",
-    grad: bool = False,
-    hint: Mapping[str, int] | None = None,
-    sample_inputs: Literal["zeros", "none"] = "zeros",
-    quantized: Literal["decomposed", "refuse"] = "decomposed",
-    state: Literal["refuse", "freeze"] = "refuse",
-    drop_output: Sequence[int] = (),
-    no_weights: bool = False,
-    external_weights: bool = False,
+    from_: Texts | None = None,
+    to: Texts | None = None,
+    # end of what scripts/reference writes
     **options: Unpack[ConvertOptions],
 ) -> torch.export.ExportedProgram: ...
 
 
 @overload
 def convert(
-    path: ModelLike,
+    model: ModelLike,
     output: Path,
     *,
+    # scripts/reference writes what follows: convert
+    grad: bool = False,
+    dialect: Literal["training", "aten"] | None = None,
+    quantized: Literal["decomposed", "refuse"] | None = None,
+    state: Literal["refuse", "freeze"] | None = None,
+    drop_output: int | Iterable[int] | None = None,
+    no_weights: bool = False,
+    external_weights: bool = False,
+    hint: Mapping[str, int] | None = None,
+    sample_inputs: Literal["zeros", "none"] | None = None,
     method: Texts | None = None,
     module: str | None = None,
     call: int | None = None,
-    start: Texts | None = None,
-    end: Texts | None = None,
-    dialect: Literal["training", "aten"] = "training",
-    grad: bool = False,
-    hint: Mapping[str, int] | None = None,
-    sample_inputs: Literal["zeros", "none"] = "zeros",
-    quantized: Literal["decomposed", "refuse"] = "decomposed",
-    state: Literal["refuse", "freeze"] = "refuse",
-    drop_output: Sequence[int] = (),
-    no_weights: bool = False,
-    external_weights: bool = False,
+    from_: Texts | None = None,
+    to: Texts | None = None,
+    # end of what scripts/reference writes
     **options: Unpack[ConvertOptions],
 ) -> str: ...
 
 
 def convert(
-    path: ModelLike,
+    model: ModelLike,
     output: Path | None = None,
     *,
+    # scripts/reference writes what follows: convert
+    grad: bool = False,
+    dialect: Literal["training", "aten"] | None = None,
+    quantized: Literal["decomposed", "refuse"] | None = None,
+    state: Literal["refuse", "freeze"] | None = None,
+    drop_output: int | Iterable[int] | None = None,
+    no_weights: bool = False,
+    external_weights: bool = False,
+    hint: Mapping[str, int] | None = None,
+    sample_inputs: Literal["zeros", "none"] | None = None,
     method: Texts | None = None,
     module: str | None = None,
     call: int | None = None,
-    start: Texts | None = None,
-    end: Texts | None = None,
-    dialect: Literal["training", "aten"] = "training",
-    grad: bool = False,
-    hint: Mapping[str, int] | None = None,
-    sample_inputs: Literal["zeros", "none"] = "zeros",
-    quantized: Literal["decomposed", "refuse"] = "decomposed",
-    state: Literal["refuse", "freeze"] = "refuse",
-    drop_output: Sequence[int] = (),
-    no_weights: bool = False,
-    external_weights: bool = False,
+    from_: Texts | None = None,
+    to: Texts | None = None,
+    # end of what scripts/reference writes
     **options: Unpack[ConvertOptions],
 ) -> torch.export.ExportedProgram | str:
     """Convert a TorchScript archive to a program of torch.export, as `fxtrace convert` does, without running the model.
 
-    - path: a file's path or bytes, an open file, a ScriptModule, or an ExportedProgram, which is written again;
+    - model: a file's path or bytes, an open file, a ScriptModule, or an ExportedProgram, which is written again;
     - output: the file to write (.pt2), which is left unchanged if anything fails;
-    - method: a method other than forward; several become several programs of `output`, or of a file each with %s in its name;
-    - module, call: convert only a call of a module, by its path and number, the first from 1;
-    - start, end: convert only the part between these nodes; --from and --to on the command line;
-    - dialect: "training", which keeps in-place operators, or "aten", which has none;
+
+    Options of `fxtrace convert`:
+
     - grad: the answer where the code asks whether gradients are enabled;
-    - hint: an example of a named size, for compilers: {"batch": 8}; by default one for which no size is 0, 1, another size or a number of the graph;
-    - sample_inputs: the example inputs to write, "zeros" or "none";
-    - quantized: "decomposed" replaces quantized tensors by integers, "refuse" refuses such a model;
-    - state: "freeze" uses the file's values of numbers, texts and lists in attributes that a run changes, "refuse" refuses such a model;
+    - dialect: training (default) keeps writes in place; aten has none: the pass functional runs;
+    - quantized: quantized tensors and layers: decomposed (default) into integer tensors, and ordinary operators between dequantize
+      and quantize;
+    - state: attributes with numbers, texts or lists that a run changes: refuse (default), or freeze them at what they are in the
+      file;
     - drop_output: the numbers of results to leave out, from 0;
-    - no_weights: write zeros for all parameters and buffers;
-    - external_weights: write zeros to `output`, model.pt2, and the weights to model.safetensors beside it;
+    - no_weights: write no weights: all parameters and buffers are zero;
+    - external_weights: write the weights to a safetensors file beside FILE (model.safetensors for model.pt2), and zeros to FILE;
+    - hint: example sizes of dimensions, for compilers: {"batch": 8}. Default: one with which no size is 0, 1, another size or a
+      number of the graph;
+    - sample_inputs: example inputs to write: zeros, of a few bytes (default), or none;
+    - method: the method of the root to convert; default forward. Several become several programs of one file; each takes the
+      `input` and `concrete` that name its own inputs;
+    - module: convert only a call of the module PATH;
+    - call: the number of the module's call, from 1. Default: 1;
+    - from_: a node that the part begins with, by its name in the trace. Default: all that `to` needs;
+    - to: a node that the part ends with. Default: the graph's output;
     - options: the keywords of trace(), above all input=, a tensor or "float32[batch,3,224,224]" for each tensor; those about leaves
       and control flow are excluded.
 
@@ -118,25 +135,16 @@ def convert(
     Raises UsageError for wrong options; InputError for a file that is not a model, or that cannot be read or written; and
     CannotConvert if a program cannot express what the model does.
     """
-    check_keywords("convert", options)
-    name, content = model_argument(path)
-    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options, name if content is None else content) as words:
+    arguments = locals()
+    if output is not None and os.fspath(output) in ("", "-"):
+        raise UsageError(f"output expects the path of a file, got {os.fspath(output)!r}")
+    if output is None and not isinstance(method, str) and len(method := list(method or ())) > 1:
+        raise UsageError("output is missing: several methods become several programs", ["give the file to write: output=PATH"])
+    if output is None and external_weights:
+        raise UsageError("output is missing: external weights become a second file", ["give the file to write: output=PATH"])
+    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder:
         file = os.path.join(folder, "program.pt2") if output is None else os.fspath(output)
-        methods = _texts(method)
-        if file in ("", "-"):
-            raise UsageError(f"output expects the path of a file, got {file!r}")
-        if output is None and len(methods) > 1:
-            raise UsageError("output is missing: several methods become several programs", ["give the file to write: output=PATH"])
-        if output is None and external_weights:
-            raise UsageError("output is missing: external weights become a second file", ["give the file to write: output=PATH"])
-        words += [f"--dialect={dialect}", "--grad=" + ("on" if grad else "off"), f"--sample-inputs={sample_inputs}"]
-        words += [f"--quantized={quantized}", f"--state={state}", *(f"--drop-output={number}" for number in drop_output)]
-        for option, values in (("method", methods), ("from", _texts(start)), ("to", _texts(end))):
-            words += [f"--{option}={value}" for value in values]
-        words += [f"--{option}={value}" for option, value in (("module", module), ("call", call)) if value is not None]
-        words += [f"--hint={dimension}={size}" for dimension, size in (hint or {}).items()]
-        words += [word for word, given in (("--no-weights", no_weights), ("--external-weights", external_weights)) if given]
-        done = run("convert", *words, "--output=" + file, name, stdin=content)
+        done = ask("convert", {**arguments, "method": method}, form="--output=" + file)
         if done.exit_code == STRICT_FAILED:
             raise _cannot_convert(done.messages)
         warn_of((Message("warning", text) if kind == "note" else Message(kind, text) for kind, text in done.messages), stacklevel=3)
@@ -149,10 +157,6 @@ def convert(
 
         program: torch.export.ExportedProgram = torch.export.load(file)
         return program
-
-
-def _texts(value: Texts | None) -> list[str]:
-    return [value] if isinstance(value, str) else list(value or ())
 
 
 def _cannot_convert(messages: tuple[Message, ...]) -> CannotConvert:

@@ -26,6 +26,8 @@ from ._values import decode_complex, decode_float
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+__all__ = ["Constant", "Execution", "MethodCall", "ModuleUses", "NamedItems"]
+
 Size = Union[int, str]  # a number, or an expression of named dimensions as Python writes it
 Amount = Union[int, str]
 Json = dict[str, Any]

@@ -11,12 +11,13 @@ from typing import Any
 
 from ._collection import Collection
 from ._data import Amount
+from ._keywords import input_argument, option_words, options_of
 from ._options import TraceOptions, Unpack
 from ._program import Message, run
 from ._records import Source
-from ._render import At, at_words
-from ._trace import check_keywords, input_argument, option_words
-from ._types import ModelLike
+from ._types import At, ModelLike, Texts
+
+__all__ = ["ComparedModel", "Comparison", "Difference", "ModuleDifferences", "diff"]
 
 
 @dataclass(frozen=True)
@@ -94,38 +95,41 @@ def diff(
     before: ModelLike | Collection,
     after: ModelLike | Collection,
     *,
-    at: At | None = None,
-    only: str | Sequence[str] | None = None,
-    ignore: str | Sequence[str] | None = None,
+    # scripts/reference writes what follows: diff
+    only: Texts | None = None,
+    ignore: Texts | None = None,
     verify_content: bool = False,
+    at: At | None = None,
+    # end of what scripts/reference writes
     **options: Unpack[TraceOptions],
 ) -> Comparison:
     """Compare two models or collections, as `fxtrace diff` does.
 
     - before, after: each a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
-    - at: numbers for named sizes, or the shapes of inputs, for shapes and costs: {"batch": 1, "seq": 4096};
-    - only, ignore: kinds of differences: "modules", "parameters", "weights", "nodes", "arguments", "shapes", "order", "costs",
-      "guards", "names", "sources"; by default all but names and sources, and for weights only the number that differ;
-    - verify_content: true to compare the bytes of weights, not the checksums in the archives;
+
+    Options of `fxtrace diff`:
+
+    - only: only these kinds: modules, parameters, weights (their content, by the checksums of the archives or `verify_content`),
+      nodes, arguments, shapes, order, costs, guards, names, sources. Default: all but names and sources; of weights only the number
+      that differ;
+    - ignore: without these kinds;
+    - verify_content: compare the bytes of weights, which are read, and not the checksums in the archives;
+    - at: numbers for named sizes, or the shapes of inputs, for shapes and costs: {"batch": 1, "seq": 4096} or {"x": (1, 3, 224,
+      224)};
     - options: the keywords of trace(), for models.
 
     Returns a Comparison, which is true if something differs, and iterates over the differences.
 
     Raises UsageError for wrong options; InputError for a file that is not a model or cannot be read.
     """
-    check_keywords("diff", options)
-    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
-        words += at_words(at)
-        words += ["--verify-content"] if verify_content else []
-        for option, kinds in (("--only", only), ("--ignore", ignore)):
-            if kinds is not None:
-                words.append(f"{option}=" + (kinds if isinstance(kinds, str) else ",".join(kinds)))
-        files = [model_file(model, os.path.join(folder, name)) for model, name in ((before, "before"), (after, "after"))]
+    options_given = options_of("diff", locals())
+    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words("diff", options_given) as words:
+        files = [_file(model, os.path.join(folder, name)) for model, name in ((before, "before"), (after, "after"))]
         output = run("diff", "--json", *words, *files)
     return _comparison(json.loads(output.stdout), output.messages)
 
 
-def model_file(model: ModelLike | Collection, name: str) -> str:
+def _file(model: ModelLike | Collection, name: str) -> str:
     """Return the path of a model or collection; one that is not a file is written to `name` first."""
     given, content = input_argument(model)
     if content is None:

@@ -115,7 +115,7 @@ def _heading(collection: CollectionData[Any]) -> str:
 def _picture(collection: CollectionData[Any]) -> str | None:
     """Return the graph as SVG in HTML, or None without Graphviz and for a model that it cannot draw."""
     try:
-        svg = render(collection, "svg", f"--max-time={SECONDS}").decode("utf-8", errors="replace")
+        svg = render(collection, "svg", max_time=SECONDS).decode("utf-8", errors="replace")
     except (Error, OSError):
         return None
     if len(svg) > MOST_BYTES or not _is_picture(svg):
@@ -138,7 +138,7 @@ def _is_picture(svg: str) -> bool:
 
 
 def _summary_table(collection: CollectionData[Any]) -> str:
-    found = summary(collection, "--fold")
+    found = summary(collection, fold=True)
     totals = found["totals"]
     rows = [
         (

@@ -6,6 +6,11 @@ from collections.abc import Iterable
 
 from ._printable import printable
 
+__all__ = [
+    "Error", "FxtraceWarning", "GuardError", "InputError", "InternalError", "NotFound", "ProgramNotFound", "RebuildError",
+    "UsageError", "ViewError", "WrongModel",
+]
+
 
 class Error(Exception):
     """Base class of the package's exceptions: a message of one line, and `hints` on what to do."""

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-from typing import Any
-
 from ._collection import Collection
 from ._data import parse
-from ._memory import Kept, kept
+from ._keywords import ask
+from ._memory import kept
 from ._options import TraceOptions, Unpack
-from ._program import run, warn_of
-from ._remote import is_url, public_url
-from ._trace import check_keywords, input_argument, option_words
-from ._types import ModelLike
+from ._program import warn_of
+from ._remote import is_url
+from ._types import ModelLike, Texts
+
+__all__ = ["extract"]
 
 
 def extract(
-    path: ModelLike | Collection,
+    model: ModelLike | Collection,
     module: str | None = None,
     *,
+    # scripts/reference writes what follows: extract
     call: int | None = None,
-    start: str | Iterable[str] = (),
-    end: str | Iterable[str] = (),
+    from_: Texts | None = None,
+    to: Texts | None = None,
     graph: str | None = None,
+    # end of what scripts/reference writes
     **options: Unpack[TraceOptions],
 ) -> Collection:
     """Extract a part of a model or collection, as `fxtrace extract` does.
 
-    - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
-    - module, call: a call of a module, by its path and number, the first from 1;
-    - start, end: names of nodes, --from and --to on the command line;
-    - graph: the module whose graph has these nodes, the root by default;
+    - model: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
+    - module: the module to extract: its own graph if it has one, else a call of it;
+
+    Options of `fxtrace extract`:
+
+    - call: the number of the module's call in the graph, from 1. Default: the module's own graph, else 1;
+    - from_: a node that the part begins with, by name. Default: all that `to` needs;
+    - to: a node that the part ends with. Default: the graph's output;
+    - graph: the graph of the module PATH, where modules that failed have given several. Default: the root's;
     - options: the keywords of trace(), for a model.
 
     Returns a Collection with the part as its graph, whose graph_module() takes modules and parameters from the same model.
@@ -39,32 +44,16 @@ def extract(
     Raises UsageError for wrong options, and for a module or node that does not exist; InputError for a file that is not a model or
     cannot be read.
     """
-    check_keywords("extract", options)
-    name, content = input_argument(path)
-    with option_words(options, name if content is None else content) as words:
-        for option, value in (("--module", module), ("--call", call), ("--graph", graph)):
-            if value is not None:
-                words += [option, str(value)]
-        for option, names in (("--from", start), ("--to", end)):
-            for each in [names] if isinstance(names, str) else names:
-                words += [option, each]
-        output = run("extract", "-f", "json", *words, name, stdin=content)
+    output = ask("extract", locals(), form="--format=json")
     warn_of(output.messages, stacklevel=3)
-    return Collection.from_json(parse(output.stdout), _model_file(path), output.messages, _kept(path))
-
-
-def _kept(model: Any) -> Kept | None:
-    return model._kept if isinstance(model, Collection) else kept(model)
-
-
-def _model_file(model: Any) -> str | None:
-    """Return the path of the file with the modules and weights, or None; a saved collection has none."""
     if isinstance(model, Collection):
-        return model.path
-    if not isinstance(model, (str, os.PathLike)):
-        return None
-    if is_url(model):
-        return public_url(os.fspath(model))
+        return Collection.from_json(parse(output.stdout), model.path, output.messages, model._kept)
+    return Collection.from_json(parse(output.stdout), _file_of_weights(output.model), output.messages, kept(model))
+
+
+def _file_of_weights(model: str | None) -> str | None:
+    """Return the file or URL with the modules and weights, or None; a saved collection has none."""
+    if model is None or is_url(model):
+        return model
     with open(model, "rb") as file:
-        is_json = file.read(64).lstrip().startswith(b"{")
-    return None if is_json else os.path.abspath(model)
+        return None if file.read(64).lstrip().startswith(b"{") else model

@@ -19,6 +19,8 @@ from ._program import Renamed
 from ._remote import TAIL, NoRanges, State, Store
 from ._skeleton import Image, Range, fill
 
+__all__ = ["Skeleton", "fetch"]
+
 AT_ONCE = 16  # files that those fetch who need many
 _SMALL = 256 << 10  # bytes of a file that is read whole
 _LARGE = 16 << 20  # bytes of a file that is read whole because it is no archive

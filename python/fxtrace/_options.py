@@ -1,4 +1,4 @@
-"""The options of a trace as keywords.  scripts/reference writes this file from the program's table of options."""
+"""The options of commands as keywords.  scripts/reference writes this file from the program's table of options."""
 
 from __future__ import annotations
 
@@ -12,40 +12,142 @@ if TYPE_CHECKING:
 else:
     Unpack = None  # in annotations only, which are not evaluated
 
-# By keyword: the option, its kind, and the commands without it.
-OPTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "method": ("--method", "text", ("convert",)),
-    "model": ("--model", "text", ()),
-    "hooks": ("--hooks", "choice", ("convert", "partition")),
-    "concrete": ("--concrete", "json_by_name", ()),
-    "input_names": ("--input-names", "names", ()),
-    "defaults": ("--defaults", "choice", ()),
-    "control_flow": ("--control-flow", "choice", ("convert", "partition")),
-    "config": ("--config", "config_file", ()),
-    "strict": ("--strict", "flag", ()),
-    "input": ("--input", "by_name", ()),
-    "dim": ("--dim", "by_name", ()),
-    "param_shapes_constant": ("--param-shapes-constant", "flag", ()),
-    "leaf": ("--leaf", "rule", ("convert", "partition")),
-    "no_leaf": ("--no-leaf", "rule", ("convert", "partition")),
-    "no_default_leaves": ("--no-default-leaves", "flag", ("convert", "partition")),
-    "max_depth": ("--max-depth", "integer", ("convert", "partition")),
-    "wrap": ("--wrap", "rule", ("convert", "partition")),
-    "no_wrap": ("--no-wrap", "rule", ("convert", "partition")),
-    "op_library": ("--op-library", "libraries", ()),
-    "op_schema": ("--op-schema", "repeatable", ()),
-    "cost": ("--cost", "by_name", ("convert",)),
-    "max_iterations": ("--max-iterations", "integer", ()),
-    "max_nodes": ("--max-nodes", "integer", ()),
-    "max_call_depth": ("--max-call-depth", "integer", ()),
-    "passes": ("--pass", "repeatable", ("why", "summary")),
-    "max_memory": ("--max-memory", "integer", ()),
-    "max_time": ("--max-time", "integer", ()),
-    "no_isolation": ("--no-isolation", "flag", ()),
+# By function and keyword: the option and the form of its value. Of trace() are those that all functions share.
+OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "trace": {
+        "method": ("--method", "text"),
+        "model_name": ("--model", "text"),
+        "hooks": ("--hooks", "text"),
+        "concrete": ("--concrete", "concrete"),
+        "input_names": ("--input-names", "names"),
+        "defaults": ("--defaults", "text"),
+        "control_flow": ("--control-flow", "text"),
+        "config": ("--config", "file"),
+        "strict": ("--strict", "flag"),
+        "input": ("--input", "input"),
+        "dim": ("--dim", "dim"),
+        "param_shapes_constant": ("--param-shapes-constant", "flag"),
+        "leaf": ("--leaf", "repeatable"),
+        "no_leaf": ("--no-leaf", "repeatable"),
+        "no_default_leaves": ("--no-default-leaves", "flag"),
+        "max_depth": ("--max-depth", "integer"),
+        "wrap": ("--wrap", "repeatable"),
+        "no_wrap": ("--no-wrap", "repeatable"),
+        "op_library": ("--op-library", "libraries"),
+        "op_schema": ("--op-schema", "repeatable"),
+        "cost": ("--cost", "cost"),
+        "max_iterations": ("--max-iterations", "integer"),
+        "max_nodes": ("--max-nodes", "integer"),
+        "max_call_depth": ("--max-call-depth", "integer"),
+        "pass_": ("--pass", "repeatable"),
+        "max_memory": ("--max-memory", "integer"),
+        "max_time": ("--max-time", "integer"),
+        "no_isolation": ("--no-isolation", "flag"),
+    },
+    "diff": {
+        "only": ("--only", "names"),
+        "ignore": ("--ignore", "names"),
+        "verify_content": ("--verify-content", "flag"),
+        "at": ("--at", "at"),
+    },
+    "order": {
+        "buckets": ("--buckets", "text"),
+        "at": ("--at", "at"),
+    },
+    "extract": {
+        "module": ("--module", "text"),
+        "call": ("--call", "integer"),
+        "from_": ("--from", "repeatable"),
+        "to": ("--to", "repeatable"),
+        "graph": ("--graph", "text"),
+    },
+    "check": {
+        "no_failed": ("--no-failed", "flag"),
+        "max_params": ("--max-params", "text"),
+        "max_macs": ("--max-macs", "text"),
+        "max_activations": ("--max-activations", "text"),
+        "max_peak": ("--max-peak", "text"),
+        "deny": ("--deny", "repeatable"),
+        "ops": ("--ops", "file"),
+        "backend": ("--backend", "libraries"),
+        "require": ("--require", "repeatable"),
+        "rules": ("--rules", "file"),
+        "program": ("--program", "flag"),
+        "verify_content": ("--verify-content", "flag"),
+        "security": ("--security", "flag"),
+        "programs_only": ("--programs-only", "flag"),
+        "at": ("--at", "at"),
+        "baseline": ("--baseline", "text"),
+    },
+    "catalog": {
+        "jobs": ("--jobs", "integer"),
+        "no_recursive": ("--no-recursive", "flag"),
+        "include": ("--include", "repeatable"),
+        "backend": ("--backend", "libraries"),
+        "verify_content": ("--verify-content", "flag"),
+    },
+    "verify": {
+        "runs": ("--runs", "integer"),
+        "seed": ("--seed", "integer"),
+        "atol": ("--atol", "number"),
+        "rtol": ("--rtol", "number"),
+        "collection": ("--collection", "file"),
+        "against": ("--against", "text"),
+        "inputs": ("--inputs", "file"),
+        "profile": ("--profile", "flag"),
+    },
+    "summary": {
+        "depth": ("--depth", "integer"),
+        "sort": ("--sort", "text"),
+        "columns": ("--columns", "names"),
+        "fold": ("--fold", "flag"),
+        "at": ("--at", "at"),
+    },
+    "why": {
+        "dim": ("--dim", "dim"),
+        "guard": ("--guard", "text"),
+    },
+    "partition": {
+        "ops": ("--ops", "libraries"),
+        "exclude": ("--exclude", "repeatable"),
+        "keep_together": ("--keep-together", "repeatable"),
+        "min_nodes": ("--min-nodes", "integer"),
+        "min_macs": ("--min-macs", "text"),
+        "max_regions": ("--max-regions", "integer"),
+        "require": ("--require", "repeatable"),
+        "at": ("--at", "at"),
+        "extract": ("--extract", "text"),
+    },
+    "convert": {
+        "grad": ("--grad", "switch"),
+        "dialect": ("--dialect", "text"),
+        "quantized": ("--quantized", "text"),
+        "state": ("--state", "text"),
+        "drop_output": ("--drop-output", "integers"),
+        "no_weights": ("--no-weights", "flag"),
+        "external_weights": ("--external-weights", "flag"),
+        "hint": ("--hint", "hint"),
+        "sample_inputs": ("--sample-inputs", "text"),
+        "method": ("--method", "repeatable"),
+        "module": ("--module", "text"),
+        "call": ("--call", "integer"),
+        "from_": ("--from", "repeatable"),
+        "to": ("--to", "repeatable"),
+    },
+    "render": {
+        "at": ("--at", "at"),
+        "depth": ("--depth", "integer"),
+        "focus": ("--focus", "text"),
+        "no_fold": ("--no-fold", "flag"),
+        "show_plumbing": ("--show-plumbing", "flag"),
+        "show_parameters": ("--show-parameters", "flag"),
+        "order": ("--order", "flag"),
+        "max_label": ("--max-label", "integer"),
+    },
 }
 
 
-class _Options0(TypedDict, total=False):
+class _NotForConvert(TypedDict, total=False):
     method: str | None
     """the method of the root to trace; default forward"""
     cost: Mapping[str, str] | Texts | None
@@ -53,8 +155,8 @@ class _Options0(TypedDict, total=False):
     out, out0, ...; EXPR knows numel(x), x.size(i), x.shape[i], len(x), min, max and integers. Repeatable"""
 
 
-class _Options1(TypedDict, total=False):
-    model: str | None
+class _ForAll(TypedDict, total=False):
+    model_name: str | None
     """the model to trace, in an archive of several exported programs"""
     concrete: Mapping[str, Any] | None
     """fix an input of the root: VALUE is JSON, or @FILE to read it from a file; each "$PH" in it remains an input, named by its
@@ -94,7 +196,7 @@ class _Options1(TypedDict, total=False):
     """read the model without the sandbox, a process that can open no files; only for models that you trust"""
 
 
-class _Options2(TypedDict, total=False):
+class _NotForConvertAndPartition(TypedDict, total=False):
     hooks: Literal["run", "skip"] | None
     """trace forward hooks (default), or skip them"""
     control_flow: Literal["fail", "subgraph"] | None
@@ -116,32 +218,48 @@ class _Options2(TypedDict, total=False):
     """trace into matching functions"""
 
 
-class _Options3(TypedDict, total=False):
+class _NotForWhy(TypedDict, total=False):
     dim: Mapping[str, Range] | Texts | None
     """the range of a named dimension: 1..64, 1.., ..64 or 8; default 0... For an exported program, narrows an existing dimension.
     Repeatable"""
 
 
-class _Options4(TypedDict, total=False):
-    passes: Texts | None
+class _NotForSummaryAndWhy(TypedDict, total=False):
+    pass_: Texts | None
     """run a graph pass; --list-passes lists them. Repeatable"""
 
 
-class TraceOptions(_Options0, _Options1, _Options2, _Options3, _Options4, total=False):
+class TraceOptions(_NotForConvert, _ForAll, _NotForConvertAndPartition, _NotForWhy, _NotForSummaryAndWhy, total=False):
     pass
 
 
-class SummaryOptions(_Options0, _Options1, _Options2, _Options3, total=False):
+class SummaryOptions(_NotForConvert, _ForAll, _NotForConvertAndPartition, _NotForWhy, total=False):
     pass
 
 
-class WhyOptions(_Options0, _Options1, _Options2, total=False):
+class WhyOptions(_NotForConvert, _ForAll, _NotForConvertAndPartition, total=False):
     pass
 
 
-class PartitionOptions(_Options0, _Options1, _Options3, _Options4, total=False):
+class PartitionOptions(_NotForConvert, _ForAll, _NotForWhy, _NotForSummaryAndWhy, total=False):
     pass
 
 
-class ConvertOptions(_Options1, _Options3, _Options4, total=False):
+class ConvertOptions(_ForAll, _NotForWhy, _NotForSummaryAndWhy, total=False):
     pass
+
+
+# By function: the keywords of trace() that it takes.
+TAKEN: dict[str, frozenset[str]] = {
+    "trace": TraceOptions.__optional_keys__,
+    "diff": TraceOptions.__optional_keys__,
+    "order": TraceOptions.__optional_keys__,
+    "extract": TraceOptions.__optional_keys__,
+    "check": TraceOptions.__optional_keys__,
+    "catalog": TraceOptions.__optional_keys__,
+    "verify": TraceOptions.__optional_keys__,
+    "summary": SummaryOptions.__optional_keys__,
+    "why": WhyOptions.__optional_keys__,
+    "partition": PartitionOptions.__optional_keys__,
+    "convert": ConvertOptions.__optional_keys__,
+}

@@ -9,11 +9,12 @@ from typing import Any
 
 from ._collection import Collection
 from ._data import Amount
+from ._keywords import ask
 from ._options import TraceOptions, Unpack
-from ._program import Message, run
-from ._render import At, at_words
-from ._trace import check_keywords, input_argument, option_words
-from ._types import ModelLike
+from ._program import Message
+from ._types import At, ModelLike
+
+__all__ = ["Bucket", "Call", "Fsdp2", "Order", "Use", "UsedMethod", "UsedModule", "UsedParameter", "order"]
 
 
 @dataclass(frozen=True)
@@ -100,17 +101,24 @@ class Order:
 
 
 def order(
-    path: ModelLike | Collection,
+    model: ModelLike | Collection,
     *,
-    at: At | None = None,
+    # scripts/reference writes what follows: order
     buckets: int | str | None = None,
+    at: At | None = None,
+    # end of what scripts/reference writes
     **options: Unpack[TraceOptions],
 ) -> Order:
     """Return the order in which a model or collection uses its modules and parameters, as `fxtrace order` does.
 
-    - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
-    - at: numbers for named sizes, or the shapes of inputs: {"batch": 1, "seq": 4096};
-    - buckets: the most bytes of a bucket, 25_000_000 or "25MiB", to group the parameters into buckets too;
+    - model: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
+
+    Options of `fxtrace order`:
+
+    - buckets: put the parameters into buckets of at most SIZE bytes (25MiB, 25MB), in the order of their first uses; one that is
+      larger is a bucket by itself;
+    - at: numbers for named sizes, or the shapes of inputs, for shapes and costs: {"batch": 1, "seq": 4096} or {"x": (1, 3, 224,
+      224)};
     - options: the keywords of trace(), for a model.
 
     Returns an Order: modules and parameters in the order of their first use, those that are never used, and the modules that FSDP2
@@ -118,13 +126,7 @@ def order(
 
     Raises UsageError for wrong options; InputError for a file that is not a model or cannot be read.
     """
-    check_keywords("order", options)
-    name, content = input_argument(path)
-    with option_words(options, name if content is None else content) as words:
-        words += at_words(at)
-        if buckets is not None:
-            words.append(f"--buckets={buckets}")
-        output = run("order", "--json", *words, name, stdin=content)
+    output = ask("order", locals())
     return _order(json.loads(output.stdout), output.messages)
 
 

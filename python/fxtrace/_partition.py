@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ._collection import Collection
 from ._errors import InputError
+from ._keywords import ask
 from ._options import PartitionOptions, Unpack
 from ._plan import Backend, Piece, PlanData
-from ._program import BROKEN, STRICT_FAILED, Message, run
+from ._program import BROKEN, STRICT_FAILED, Message
 from ._records import Source
-from ._render import At, at_words
-from ._trace import check_keywords, input_argument, option_words
-from ._types import ModelLike, Path, Texts
+from ._types import At, ModelLike, Path, Texts
 
 if TYPE_CHECKING:
     import torch
+
+__all__ = ["Coverage", "CrossingValue", "LeftCall", "LeftReason", "Part", "Partition", "Plan", "partition"]
 
 
 @dataclass(frozen=True)
@@ -127,29 +127,37 @@ class Plan(PlanData):
 
 
 def partition(
-    path: ModelLike | Collection,
-    ops: Path | Sequence[str] | Sequence[Path],
+    model: ModelLike | Collection,
+    ops: Path | Iterable[Path],
     *,
-    at: At | None = None,
+    # scripts/reference writes what follows: partition
     exclude: Texts | None = None,
     keep_together: Texts | None = None,
     min_nodes: int | None = None,
     min_macs: int | str | None = None,
     max_regions: int | None = None,
     require: Texts | None = None,
+    at: At | None = None,
     extract: Path | None = None,
+    # end of what scripts/reference writes
     **options: Unpack[PartitionOptions],
 ) -> Partition:
     """Partition a model or collection, as `fxtrace partition` does.
 
-    - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
+    - model: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
     - ops: names of shipped sets, or files; the first that takes a call has it;
-    - at: numbers for named sizes, or the shapes of inputs: {"batch": 1, "seq": 4096};
-    - exclude: patterns of operators, types and paths that no set takes;
-    - keep_together: patterns of types and paths of modules that are taken whole or not at all;
-    - min_nodes, min_macs, max_regions: smaller regions, and all but the largest, are left;
-    - require: what must hold: "covered>=95%"; Partition.holds tells whether it does;
-    - extract: a folder for the pieces; Partition.plan joins them;
+
+    Options of `fxtrace partition`:
+
+    - exclude: leave what matches: a glob over operators, types and paths of modules; '@PATH' over paths alone;
+    - keep_together: take a module whole or not at all: a glob over its type or path, as for `exclude`;
+    - min_nodes: leave regions with fewer calls. Default: 1;
+    - min_macs: leave regions with fewer multiply-accumulates: 1M;
+    - max_regions: keep only the N largest regions, by MACs;
+    - require: what must hold: "covered>=95%", "regions<=2"; Partition.holds tells whether it does;
+    - at: numbers for named sizes, or the shapes of inputs, for shapes and costs: {"batch": 1, "seq": 4096} or {"x": (1, 3, 224,
+      224)};
+    - extract: a folder for the parts of the model as programs (.pt2), with plan.json, which joins them: Partition.plan;
     - options: the keywords of trace(), for models, without those about leaves.
 
     Returns a Partition, which iterates over the parts in order of execution.
@@ -157,18 +165,7 @@ def partition(
     Raises UsageError for wrong options, InputError for a file that is not a model or cannot be read, and with `extract` for a model
     that a program of torch.export cannot express.
     """
-    check_keywords("partition", options)
-    name, content = input_argument(path)
-    with option_words(options, name if content is None else content) as words:
-        for key, texts in {"exclude": exclude, "keep-together": keep_together, "require": require}.items():
-            words += [f"--{key}={text}" for text in ([texts] if isinstance(texts, str) else texts or ())]
-        words += [f"--ops={os.fspath(each)}" for each in ([ops] if isinstance(ops, (str, os.PathLike)) else ops)]
-        limits = {"min-nodes": min_nodes, "min-macs": min_macs, "max-regions": max_regions}
-        words += [f"--{key}={limit}" for key, limit in limits.items() if limit is not None]
-        words += at_words(at)
-        if extract is not None:
-            words.append("--extract=" + os.fspath(extract))
-        output = run("partition", "--json", *words, name, stdin=content, expected=(0, BROKEN, STRICT_FAILED))
+    output = ask("partition", locals(), expected=(0, BROKEN, STRICT_FAILED))
     if not output.stdout:
         raise InputError("\n".join(message.text for message in output.messages))
     return _partition(json.loads(output.stdout), output.messages, None if extract is None else Plan(extract))

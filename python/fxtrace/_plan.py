@@ -14,6 +14,8 @@ from ._types import Path
 if TYPE_CHECKING:
     import torch
 
+__all__ = ["Piece"]
+
 
 @dataclass(frozen=True)
 class Piece:

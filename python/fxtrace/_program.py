@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import NamedTuple
 
 from ._errors import Error, FxtraceWarning, InputError, InternalError, ProgramNotFound, UsageError
+
+__all__ = ["Message", "find_program"]
 
 STRICT_FAILED = 4
 NOT_EQUAL = 1  # for verify alone
@@ -27,6 +30,7 @@ class Output(NamedTuple):
     stdout: bytes
     messages: tuple[Message, ...]
     exit_code: int
+    model: str | None = None  # path or URL of the file of the model
 
 
 class Renamed(str):
@@ -132,8 +136,10 @@ def _message(line: str) -> Message:
     return Message("info", line)
 
 
-def run(*arguments: str, stdin: bytes | None = None, expected: tuple[int, ...] = (0, STRICT_FAILED)) -> Output:
-    """Run the program with these arguments; raise UsageError, InputError or InternalError according to its exit code."""
+Runner = Callable[[Sequence[str], "bytes | None"], "tuple[int, bytes, bytes]"]
+
+
+def _run_process(arguments: Sequence[str], stdin: bytes | None) -> tuple[int, bytes, bytes]:
     import subprocess
 
     try:
@@ -148,13 +154,22 @@ def run(*arguments: str, stdin: bytes | None = None, expected: tuple[int, ...] =
         raise ProgramNotFound(f"{find_program()} cannot be run: {error.strerror}") from None
     except ValueError as error:  # a NUL character in an argument
         raise UsageError(str(error)) from None
-    stdout, stderr = done.stdout, done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+# Runs the program and returns its exit code, stdout and stderr; fxtrace.trusted sets another one.
+runner: ContextVar[Runner] = ContextVar("runner", default=_run_process)
+
+
+def run(*arguments: str, stdin: bytes | None = None, expected: tuple[int, ...] = (0, STRICT_FAILED)) -> Output:
+    """Run the program with these arguments; raise UsageError, InputError or InternalError according to its exit code."""
+    exit_code, stdout, stderr = runner.get()(arguments, stdin)
     for renamed in (each for each in arguments if isinstance(each, Renamed)):
         stdout, stderr = (text.replace(renamed.encode(), renamed.name.encode()) for text in (stdout, stderr))
     messages = tuple(map(_message, stderr.decode("utf-8", errors="replace").splitlines()))
-    if done.returncode not in expected:
-        raise _error(done.returncode, messages)
-    return Output(stdout, messages, done.returncode)
+    if exit_code not in expected:
+        raise _error(exit_code, messages)
+    return Output(stdout, messages, exit_code)
 
 
 def _error(exit_code: int, messages: tuple[Message, ...]) -> Error:
@@ -167,6 +182,7 @@ def _error(exit_code: int, messages: tuple[Message, ...]) -> Error:
 
 
 def warn_of(messages: Iterable[Message], stacklevel: int) -> None:
+    stacklevel += runner.get() is not _run_process  # the function that set it
     for message in messages:
         if message.kind in ("warning", "info"):
             warnings.warn(message.text, FxtraceWarning, stacklevel=stacklevel)

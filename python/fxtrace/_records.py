@@ -8,6 +8,11 @@ from typing import Any
 from ._record_methods import FailureMethods, ModuleMethods, NodeMethods, SourceMethods, optional
 from ._values import decode
 
+__all__ = [
+    "Assignment", "Cost", "Failure", "GraphSignature", "Guard", "Meta", "Model", "Module", "Node", "Parameter", "Place",
+    "Scope", "SignatureEntry", "Source", "StoredPart", "TensorInfo",
+]
+
 
 @dataclass(frozen=True)
 class Model:

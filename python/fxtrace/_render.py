@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, Union
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 from ._data import CollectionData, GraphData, parse
-from ._errors import Error, UsageError
+from ._errors import Error
+from ._keywords import ask, option_words
 from ._program import Message, Output, run, warn_of
 
+__all__ = ["Summary"]
+
 C = TypeVar("C", bound=CollectionData[Any])
-At = Union[Mapping[str, "int | Sequence[int]"], str, Iterable[str]]
 
 
 class Summary(dict[str, Any]):
@@ -19,49 +21,9 @@ class Summary(dict[str, Any]):
     messages: tuple[Message, ...] = ()
 
 
-def at_words(at: At | None) -> list[str]:
-    """Return the --at options for names of sizes and shapes of inputs."""
-    if at is None:
-        return []
-    try:
-        given = [at] if isinstance(at, str) else at
-        texts = [f"{name}={_sizes(size)}" for name, size in given.items()] if isinstance(given, Mapping) else list(given)
-        if not all(isinstance(text, str) for text in texts):
-            raise TypeError
-    except TypeError:
-        raise UsageError(f"at expects a dict of integers and shapes, got {at!r:.80}") from None
-    return [f"--at={text}" for text in texts]
-
-
-def _sizes(size: Any) -> str:
-    shape = getattr(size, "shape", size)
-    return f"[{','.join(map(str, shape))}]" if isinstance(shape, Sequence) and not isinstance(shape, str) else str(size)
-
-
-def picture_options(
-    at: At | None,
-    depth: int | None,
-    focus: str | None,
-    fold: bool,
-    show_plumbing: bool,
-    show_parameters: bool,
-    order: bool,
-    max_label: int | None,
-) -> Iterator[str]:
-    yield from at_words(at)
-    values = (("--depth", depth), ("--focus", focus), ("--max-label", max_label))
-    yield from (f"{name}={value}" for name, value in values if value is not None)
-    flags = (
-        ("--no-fold", not fold),
-        ("--show-plumbing", show_plumbing),
-        ("--show-parameters", show_parameters),
-        ("--order", order),
-    )
-    yield from (name for name, is_set in flags if is_set)
-
-
-def render(collection: CollectionData[Any], format: str, *options: str) -> bytes:
-    return run("render", "-", f"--format={format}", *options, stdin=collection._content()).stdout
+def render(collection: CollectionData[Any], format: str, **options: Any) -> bytes:
+    with option_words("render", options) as words:
+        return run("render", "-", f"--format={format}", *words, stdin=collection._content()).stdout
 
 
 def run_passes(collection: C, names: Iterable[str]) -> C:
@@ -70,26 +32,14 @@ def run_passes(collection: C, names: Iterable[str]) -> C:
     return type(collection).from_json(parse(output.stdout), collection.path, output.messages, collection._kept)
 
 
-def summary_words(
-    at: At | None, columns: str | Iterable[str], depth: int | None, fold: bool, sort: str | None
-) -> list[str]:
-    values = {
-        "columns": (columns if isinstance(columns, str) else ",".join(columns)) or None,
-        "depth": depth,
-        "sort": sort,
-    }
-    words = [f"--{name}={value}" for name, value in values.items() if value is not None]
-    return [*at_words(at), *words, *(["--fold"] if fold else [])]
-
-
 def summary_of(output: Output) -> Summary:
     found = Summary(parse(output.stdout))
     found.messages = output.messages
     return found
 
 
-def summary(collection: CollectionData[Any], *options: str) -> Summary:
-    return summary_of(run("summary", "-", "--json", *options, stdin=collection._content()))
+def summary(collection: CollectionData[Any], **options: Any) -> Summary:
+    return summary_of(ask("summary", {"model": collection, **options}))
 
 
 def text_of_graph(graph: GraphData) -> str:

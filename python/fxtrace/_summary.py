@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal
 
 from ._collection import Collection
+from ._keywords import ask
 from ._options import SummaryOptions, Unpack
-from ._program import run
-from ._render import At, Summary, summary_of, summary_words
-from ._trace import check_keywords, input_argument, option_words
-from ._types import ModelLike
+from ._render import Summary, summary_of
+from ._types import At, ModelLike, Texts
+
+__all__ = ["summary"]
 
 
 def summary(
-    path: ModelLike | Collection,
+    model: ModelLike | Collection,
     *,
-    at: At | None = None,
-    columns: str | Iterable[str] = (),
+    # scripts/reference writes what follows: summary
     depth: int | None = None,
-    fold: bool = False,
     sort: Literal["macs", "params", "bytes"] | None = None,
+    columns: Texts | None = None,
+    fold: bool = False,
+    at: At | None = None,
+    # end of what scripts/reference writes
     **options: Unpack[SummaryOptions],
 ) -> Summary:
     """Summarize a model or collection and its cost, module by module, as `fxtrace summary --json` does.
 
-    - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
-    - at: numbers for named sizes, or the shapes of inputs: {"batch": 1, "seq": 4096}, {"x": (1, 3, 224, 224)};
+    - model: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
+
+    Options of `fxtrace summary`:
+
+    - depth: show modules down to N levels below the root. Default: all;
+    - sort: sort the submodules of each module, largest first; expressions count with 128 for each dimension. Default: the order of
+      the model;
     - columns: further costs: "weights" and "kv-cache" (bytes), "intensity" (operations for each byte);
-    - depth: levels below the root; fold: true to show equal consecutive blocks as one row; sort: show submodules with the most first;
+    - fold: one row for consecutive equal blocks;
+    - at: numbers for named sizes, or the shapes of inputs, for shapes and costs: {"batch": 1, "seq": 4096} or {"x": (1, 3, 224,
+      224)};
     - options: the keywords of trace(), for a model. TorchScript has no shapes without input={"x": "float32[1,3,224,224]"}.
 
     Returns a dict, which schemas/summary.schema.json describes: "model", "inputs", "outputs", "totals", and a row in "modules"
@@ -39,8 +48,4 @@ def summary(
 
     Raises UsageError for wrong options; InputError for a file that is not a model or cannot be read.
     """
-    check_keywords("summary", options)
-    name, content = input_argument(path)
-    with option_words(options, name if content is None else content) as words:
-        shown = summary_words(at, columns, depth, fold, sort)
-        return summary_of(run("summary", "--json", *words, *shown, name, stdin=content))
+    return summary_of(ask("summary", locals()))

@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 from ._named_tuples import named_tuple_class, with_items
 from ._printable import printable
 
+__all__ = ["Device", "Dtype", "FunctionRef", "GraphRef", "Layout", "MemoryFormat", "NodeRef"]
+
 
 @dataclass(frozen=True)
 class NodeRef:

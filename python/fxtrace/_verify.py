@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ._collection import Collection
+from ._keywords import ask
 from ._options import TraceOptions, Unpack
-from ._program import NOT_EQUAL, Message, run
-from ._trace import check_keywords, model_argument, option_words
+from ._program import NOT_EQUAL, Message
 from ._types import ModelLike, Path
+
+__all__ = ["Fault", "ModuleProfile", "Profile", "Refusal", "Statistics", "Verification", "verify"]
 
 
 @dataclass(frozen=True)
@@ -101,27 +101,37 @@ class Verification:
 
 
 def verify(
-    path: ModelLike,
+    model: ModelLike,
     *,
-    inputs: Any = None,
-    runs: int = 1,
-    seed: int = 0,
-    atol: float = 0,
-    rtol: float = 0,
+    # scripts/reference writes what follows: verify
+    runs: int | None = None,
+    seed: int | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
     collection: Collection | Path | None = None,
-    profile: bool = False,
     against: Path | None = None,
+    inputs: Any = None,
+    profile: bool = False,
+    # end of what scripts/reference writes
     **options: Unpack[TraceOptions],
 ) -> Verification:
     """Run a model and its traced graph on the same inputs and compare the results, as `fxtrace verify` does.
 
-    - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule;
-    - inputs: tensors, or a tuple, list or dict of them, as the model takes them; or a file that numpy or torch.save wrote;
-    - runs, seed: the number of runs, each with other random values and sizes, and the seed of the first;
-    - atol, rtol: tolerated differences, as for torch.allclose; zero by default;
-    - collection: the graph, if the model must not be traced now;
-    - against: the file of the model that a program was made of; the program is compared with it instead of its own file;
-    - profile: true to measure seconds, bytes and FLOP/s of each module;
+    - model: a file's path or bytes, an open file, an ExportedProgram or ScriptModule;
+
+    Options of `fxtrace verify`:
+
+    - runs: the number of runs; each draws the sizes of named dimensions from their ranges. Default 1; 2 for a graph that keeps
+      state;
+    - seed: the seed of random inputs, and of operators that draw random numbers. Default 0;
+    - atol: tolerated absolute difference. Default 0;
+    - rtol: tolerated difference relative to the model's value. Default 0: all bits must be equal;
+    - collection: the graph to verify, or its file, which other tools may have changed; by default the model is traced now;
+    - against: compare the program MODEL with the model in FILE that it was converted from, a TorchScript archive or another
+      program: both run, at least twice, on random inputs. `method` names the converted method;
+    - inputs: tensors, or a tuple, list or dict of them, as the model takes them; or a file that numpy or torch.save wrote. Default:
+      the sample inputs of an exported program in the first run, else random values;
+    - profile: measure the time and memory of each module of the graph, and show them beside its costs;
     - options: the keywords of trace().
 
     The model runs in a process that cannot open files; FXTRACE_LIBTORCH names the LibTorch to use, by default this Python's.
@@ -131,39 +141,8 @@ def verify(
     Raises UsageError for wrong options; InputError for a file that is not a model, or that cannot be read or run, and without a
     LibTorch.
     """
-    check_keywords("verify", options)
-    name, content = model_argument(path)
-    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options, name if content is None else content) as words:
-        words += [f"--{key}={value}" for key, value in (("runs", runs), ("seed", seed), ("atol", atol), ("rtol", rtol))]
-        if profile:
-            words.append("--profile")
-        if against is not None:
-            words.append(f"--against={os.fspath(against)}")
-        if inputs is not None:
-            words.append("--inputs=" + _inputs_file(inputs, folder))
-        if collection is not None:
-            words.append("--collection=" + _collection_file(collection, folder))
-        output = run("verify", "--json", *words, name, stdin=content, expected=(0, NOT_EQUAL))
+    output = ask("verify", locals(), expected=(0, NOT_EQUAL))
     return _verification(json.loads(output.stdout), output.messages)
-
-
-def _inputs_file(inputs: Any, folder: str) -> str:
-    if isinstance(inputs, (str, os.PathLike)):
-        return os.fspath(inputs)
-    import torch
-
-    name = os.path.join(folder, "inputs.pt")
-    torch.save(dict(inputs) if isinstance(inputs, Mapping) else inputs, name)
-    return name
-
-
-def _collection_file(collection: Collection | Path, folder: str) -> str:
-    if not isinstance(collection, Collection):
-        return os.fspath(collection)
-    name = os.path.join(folder, "collection.json")
-    with open(name, "wb") as file:
-        file.write(collection._content())
-    return name
 
 
 def _verification(data: Mapping[str, Any], messages: Sequence[Message]) -> Verification:

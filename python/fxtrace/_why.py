@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ._collection import Collection
-from ._diff import model_file
-from ._options import WhyOptions, Unpack
-from ._program import Message, run
+from ._keywords import ask
+from ._options import Unpack, WhyOptions
+from ._program import Message
 from ._records import Guard, Model
-from ._trace import check_keywords, option_words
 from ._types import ModelLike, Range, Texts
 from ._why_records import (
     DimensionInput,
@@ -24,6 +21,8 @@ from ._why_records import (
     NarrowedRange,
     Suggestions,
 )
+
+__all__ = ["DimensionExplanation", "ExplainedGuard", "Explanation", "why"]
 
 
 @dataclass(frozen=True)
@@ -62,21 +61,26 @@ class Explanation:
 
 
 def why(
-    path: ModelLike | Collection,
+    model: ModelLike | Collection,
     module: str | None = None,
     *,
-    dim: str | Mapping[str, Range] | Texts | None = None,
+    # scripts/reference writes what follows: why
+    dim: Mapping[str, Range] | Texts | None = None,
     guard: int | str | None = None,
+    # end of what scripts/reference writes
     **options: Unpack[WhyOptions],
 ) -> Explanation:
     """Explain why modules failed and which options help, as `fxtrace why` does; each suggestion was tried.
 
-    - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
+    - model: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
     - module: a path or a glob of paths, to explain why these modules are traced, leaves, failed or not visited;
+
+    Options of `fxtrace why`:
+
     - dim: the name of a dimension, to explain its range and the guards on it. Ranges as for trace() narrow dimensions, also
       together with a name: dim=["s77", "u0=1..4"];
-    - guard: the number or the expression of a guard, to explain its origin and the source line that needs it;
-    - options: the other keywords of trace(), for a model, except passes.
+    - guard: a guard: its number among those of all graphs, from 1, or its expression;
+    - options: the other keywords of trace(), for a model, except pass_.
 
     Returns an Explanation: `failures`, and options of the command line that help in `suggestions`; `explained`, `dimension` and
     `guards` answer the questions of the arguments with these names.
@@ -84,14 +88,7 @@ def why(
     Raises UsageError for wrong options, and for an unknown module, dimension or guard; InputError for a file that is not a model or
     cannot be read.
     """
-    check_keywords("why", options)
-    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(
-        {**options, "dim": dim}, os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
-    ) as words:
-        asked = [] if module is None else [module]
-        if guard is not None:
-            words = [*words, "--guard", str(guard)]
-        output = run("why", "--json", *words, "--", model_file(path, os.path.join(folder, "model")), *asked)
+    output = ask("why", locals(), *(() if module is None else (module,)))
     return _explanation(json.loads(output.stdout), output.messages)
 
 

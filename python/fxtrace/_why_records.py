@@ -8,6 +8,11 @@ from typing import Any
 from ._record_methods import optional
 from ._records import Failure, Guard, Source
 
+__all__ = [
+    "CallSite", "DimensionInput", "DimensionPlace", "FailureGroup", "ModuleExplanation", "ModulePlace", "NarrowedRange",
+    "Suggestions", "Trial", "UnknownOperator",
+]
+
 
 @dataclass(frozen=True)
 class FailureGroup:

@@ -9,7 +9,7 @@
 #include "support/error.h"
 #include "support/text/identifier.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string_view trimmed(std::string_view text) {
@@ -27,13 +27,13 @@ class LineParser {
   Graph::NodeSpec parse() {
     Graph::NodeSpec spec;
     expect('%');
-    spec.name_hint = word();
+    spec.name = word();
     expect('=');
     spec.op = opcode(word());
     expect('[');
     const auto end = line_.find("](", position_);
     if (end == std::string_view::npos) fail("the target does not end with ]");
-    spec.target = line_.substr(position_, end - position_);
+    spec.target = std::string(line_.substr(position_, end - position_));
     position_ = end + 1;
     expect('(');
     while (!accept(')')) {
@@ -315,7 +315,7 @@ Graph parse_graph(std::string_view text) {
       continue;
     }
     auto spec = LineParser(line, number, nodes).parse();
-    const std::string name = spec.name_hint;
+    const std::string name = spec.name;
     const NodeId id = graph.append(std::move(spec));
     if (graph.node(id).name != name) {
       throw input_error("graph text, line " + std::to_string(number) + ": torch.fx would not name a node " +
@@ -333,4 +333,4 @@ NodeId node_named(const Graph& graph, std::string_view name) {
   throw std::out_of_range("no node " + std::string(name));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

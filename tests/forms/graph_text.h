@@ -7,7 +7,7 @@
 
 #include "graph/graph.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns one line for each node, then one for each assignment: assign[n](%add).
 std::string print_graph(const Graph& graph);
@@ -21,4 +21,4 @@ Graph parse_graph(std::string_view text);
 // Returns the node with the name; throws std::out_of_range when there is none.
 NodeId node_named(const Graph& graph, std::string_view name);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 class Check {
@@ -100,4 +100,4 @@ class Check {
 
 std::optional<std::string> find_flaw(const IrGraph& graph) { return Check().run(graph); }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

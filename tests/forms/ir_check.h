@@ -6,11 +6,11 @@
 
 #include "torchscript/ir/ir.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Returns a description of what is wrong with the graph; nothing when every value is defined before it is
 // used, uses and places are recorded correctly, branches and loops have as many results as their nodes, and
 // no variable or exit is left.
 std::optional<std::string> find_flaw(const IrGraph& graph);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -9,7 +9,7 @@
 #include "torchscript/compiler/schema_match.h"
 #include "torchscript/language/type_relations.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // --- printing ---
@@ -94,8 +94,8 @@ class GraphPrinter {
 
   static std::string attribute_text(const IrAttribute& attribute) {
     std::string name(to_text(attribute.name));
-    if (const auto* value = std::get_if<Constant>(&attribute.value)) {
-      if (const auto* function = value->get_if<Constant::FunctionValue>()) {
+    if (const auto* value = std::get_if<ScriptConstant>(&attribute.value)) {
+      if (const auto* function = value->get_if<ScriptConstant::FunctionValue>()) {
         const std::string& full = schema_of(*function->function).name;
         return "name=" + quoted(full.substr(full.rfind('.') + 1));
       }
@@ -227,10 +227,10 @@ class IrParser {
         }
         node.set_attribute(name, std::move(types));
       } else {
-        Constant value = constant(node.kind() == Symbol::kPrimConstant && node.outputs().size() == 1
-                                      ? *node.output()->type()
-                                      : *any_type(),
-                                  0);
+        ScriptConstant value = constant(node.kind() == Symbol::kPrimConstant && node.outputs().size() == 1
+                                            ? *node.output()->type()
+                                            : *any_type(),
+                                        0);
         if (node.kind() == Symbol::kPrimConstant) {
           node.set_attribute(name, std::move(value));
         } else if (const auto* text = value.get_if<std::string>()) {
@@ -245,33 +245,33 @@ class IrParser {
     expect("]");
   }
 
-  Constant constant(const Type& wanted, int depth) {
+  ScriptConstant constant(const Type& wanted, int depth) {
     if (depth > kMaxDepth) fail("fewer levels");
     skip();
     if (accept("annotate")) {
       while (!at_end() && peek() != '\n' && !accept("[])")) ++at_;
-      return Constant(Constant::List{list_element(wanted), {}});
+      return ScriptConstant(ScriptConstant::List{list_element(wanted), {}});
     }
     const bool is_list = accept("[");
     if (is_list || accept("(")) {
-      std::vector<Constant> items;
+      std::vector<ScriptConstant> items;
       const std::string_view close = is_list ? "]" : ")";
       while (!accept(close)) {
         if (!items.empty()) expect(",");
         if (accept(close)) break;
         items.push_back(constant(*list_element(wanted), depth + 1));
       }
-      if (!is_list) return Constant(Constant::Tuple{std::move(items)});
-      return Constant(Constant::List{list_element(wanted), std::move(items)});
+      if (!is_list) return ScriptConstant(ScriptConstant::Tuple{std::move(items)});
+      return ScriptConstant(ScriptConstant::List{list_element(wanted), std::move(items)});
     }
     if (peek() == '"') {
       std::string text = string();
-      if (wanted.kind() == TypeKind::kDevice) return Constant(Constant::Device{std::move(text)});
-      return Constant(std::move(text));
+      if (wanted.kind() == TypeKind::kDevice) return ScriptConstant(ScriptConstant::Device{std::move(text)});
+      return ScriptConstant(std::move(text));
     }
-    if (accept("True")) return Constant(true);
-    if (accept("False")) return Constant(false);
-    if (accept("None")) return Constant();
+    if (accept("True")) return ScriptConstant(true);
+    if (accept("False")) return ScriptConstant(false);
+    if (accept("None")) return ScriptConstant();
     return number(wanted);
   }
 
@@ -280,7 +280,7 @@ class IrParser {
     return list != nullptr ? list->element() : any_type();
   }
 
-  Constant number(const Type& wanted) {
+  ScriptConstant number(const Type& wanted) {
     const std::string_view rest = text_.substr(at_);
     double real = 0;
     std::int64_t whole = 0;
@@ -289,10 +289,10 @@ class IrParser {
     if (as_real.ec != std::errc()) fail("a value");
     at_ += static_cast<std::size_t>(as_real.ptr - rest.data());
     if (as_whole.ec == std::errc() && as_whole.ptr == as_real.ptr && wanted.kind() != TypeKind::kFloat) {
-      if (wanted.kind() == TypeKind::kBool) return Constant(whole != 0);
-      return Constant(whole);
+      if (wanted.kind() == TypeKind::kBool) return ScriptConstant(whole != 0);
+      return ScriptConstant(whole);
     }
-    return Constant(real);
+    return ScriptConstant(real);
   }
 
   std::string string() {
@@ -323,7 +323,7 @@ class IrParser {
         items.push_back(type(depth + 1));
       }
       result = std::make_shared<TupleType>("NamedTuple", std::move(fields), std::move(items),
-                                           std::vector<Constant>());
+                                           std::vector<ScriptConstant>());
     } else if (accept("(")) {
       result = tuple_type(types(")", depth));
     } else {
@@ -481,4 +481,4 @@ std::unique_ptr<IrGraph> parse_ir(std::string_view text, const ResolveTypeName& 
   return IrParser(text, resolve).parse();
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -8,7 +8,7 @@
 
 #include "torchscript/ir/ir.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Subgraphs follow the graph.  Source ranges are left out.
 std::string to_text(const IrGraph& graph);
@@ -19,4 +19,4 @@ std::string to_text(const IrNode& node);  // its first line
 using ResolveTypeName = std::function<TypePtr(const std::string&)>;
 std::unique_ptr<IrGraph> parse_ir(std::string_view text, const ResolveTypeName& resolve = nullptr);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -9,7 +9,7 @@
 #include "tests/fuzz/call_text.h"
 #include "tests/fuzz/torchscript/choices.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 struct Name {
@@ -390,4 +390,4 @@ GeneratedCall generate_call(std::string_view bytes, const std::vector<const Oper
   return Generator(bytes).call(operators);
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

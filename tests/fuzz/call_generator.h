@@ -12,7 +12,7 @@
 #include "operators/operators.h"
 #include "shapes/abstract_value.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 struct GeneratedCall {
   const Operator* op = nullptr;
@@ -30,4 +30,4 @@ struct GeneratedCall {
 // The same bytes give the same call; every string gives one.
 GeneratedCall generate_call(std::string_view bytes, const std::vector<const Operator*>& operators);
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -15,7 +15,7 @@
 #include "opinfo/values/value_call.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 [[noreturn]] void fail(std::string_view text) {
@@ -274,4 +274,4 @@ std::string macs_of(std::string_view call) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

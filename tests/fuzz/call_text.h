@@ -17,7 +17,7 @@
 
 #include "shapes/abstract_value.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Throws std::runtime_error for a text of another form.
 AbstractValue parse_value(std::string_view text);
@@ -42,4 +42,4 @@ std::string answer_of(std::string_view call);
 // missing, "unknown" where there is no rule, "too large" for a number beyond 64 bits.
 std::string macs_of(std::string_view call);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,6 +6,6 @@
 #include "tests/fuzz/targets.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fxtrace::fuzz::FXTRACE_FUZZ_TARGET(std::string_view(reinterpret_cast<const char*>(data), size));
+  fxtrace::internal::fuzz::FXTRACE_FUZZ_TARGET(std::string_view(reinterpret_cast<const char*>(data), size));
   return 0;
 }

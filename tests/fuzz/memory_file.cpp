@@ -7,7 +7,7 @@
 
 #include "support/restore.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 ModelFile memory_file(std::string_view bytes) {
   const int descriptor = ::memfd_create("fuzz", MFD_CLOEXEC);
@@ -21,4 +21,4 @@ ModelFile memory_file(std::string_view bytes) {
   return {"/proc/self/fd/" + std::to_string(descriptor)};
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

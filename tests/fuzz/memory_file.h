@@ -6,8 +6,8 @@
 
 #include "archive/model_file.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 ModelFile memory_file(std::string_view bytes);
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -25,12 +25,14 @@ void run(const std::string& target, const std::string& path, const std::string& 
   std::ifstream in(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   if (target == "archive") {
-    fxtrace::Config config;
+    fxtrace::internal::Config config;
     if (!model.empty()) config.options.model = model;
-    return fxtrace::fuzz::exported_archive(bytes, config);
+    return fxtrace::internal::fuzz::exported_archive(bytes, config);
   }
-  const auto* found = std::ranges::find(fxtrace::fuzz::kTargets, target, &fxtrace::fuzz::Target::name);
-  if (found == std::end(fxtrace::fuzz::kTargets)) throw std::invalid_argument("there is no target " + target);
+  const auto* found =
+      std::ranges::find(fxtrace::internal::fuzz::kTargets, target, &fxtrace::internal::fuzz::Target::name);
+  if (found == std::end(fxtrace::internal::fuzz::kTargets))
+    throw std::invalid_argument("there is no target " + target);
   found->run(bytes);
 }
 

@@ -8,7 +8,7 @@
 
 #include "trace/tracer/leaf_rules.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 class SampleModules : public Program {
@@ -79,4 +79,4 @@ void decide_leaves(const TraceOptions& options) {
   rules.unmatched();
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -4,9 +4,9 @@
 #include "trace/options/options.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 // Decides every module by the rules of the options, which must have been read.  Throws Error(kUsage).
 void decide_leaves(const TraceOptions& options);
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

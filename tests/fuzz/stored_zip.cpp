@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 std::uint32_t crc32(std::string_view bytes) {
@@ -65,4 +65,4 @@ std::string stored_zip(const std::vector<std::pair<std::string, std::string>>& r
   return out;
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 std::string stored_zip(const std::vector<std::pair<std::string, std::string>>& records);
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -8,7 +8,7 @@
 #include "trace/search/trace_program.h"
 #include "writers/graphs/json_writer.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 std::vector<std::string_view> lines_of(std::string_view input, std::size_t limit) {
   std::vector<std::string_view> lines;
@@ -37,4 +37,4 @@ void check_traced(const Config& config, const std::function<TraceResult(const Tr
   require(again.str() == out.str(), "a collection that was written reads back");
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

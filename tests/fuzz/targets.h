@@ -15,12 +15,12 @@
 #include "support/error.h"
 #include "trace/options/config.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 struct TraceResult;
 struct TraceRequest;
-}  // namespace fxtrace
+}  // namespace fxtrace::internal
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 void collection(std::string_view input);     // `render`: JSON of a collection, passes, writers
 void config(std::string_view input);         // --config and --concrete
@@ -85,4 +85,4 @@ inline void require(bool holds, const std::string& promise) {
 // Returns the first `limit` lines; the last one is the rest.
 std::vector<std::string_view> lines_of(std::string_view input, std::size_t limit);
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

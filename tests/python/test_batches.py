@@ -158,15 +158,15 @@ def test_keys(models, tmp_path):
     keys = [
         fxtrace.catalog.key(path),
         fxtrace.catalog.key((path, "other")),
-        fxtrace.catalog.key(path, options={"max_depth": 1}),
-        fxtrace.catalog.key(path, options={"max_depth": 2}),
+        fxtrace.catalog.key(path, max_depth=1),
+        fxtrace.catalog.key(path, max_depth=2),
         fxtrace.catalog.key(str(tmp_path / "none")),
     ]
     # What says the same is the same.
     for options in ({"config": {"max_depth": 1}}, {"config": config}, {"max_depth": 1, "strict": True}):
-        assert fxtrace.catalog.key(path, options=options) == keys[2]
+        assert fxtrace.catalog.key(path, **options) == keys[2]
     config.write_text('{"max_depth": 2}')
-    assert fxtrace.catalog.key(path, options={"config": config}) == keys[3]
+    assert fxtrace.catalog.key(path, config=config) == keys[3]
     os.utime(path, ns=(1, 1))
     keys.append(fxtrace.catalog.key(path))
     with open(path, "ab") as file:
@@ -229,7 +229,7 @@ def test_a_crash_is_a_row_of_that_model(program, models, tmp_path, monkeypatch, 
 
 
 def test_limits_are_rows(models):
-    (row,) = table(fxtrace.catalog.batches([models[-1]], "models", options={"max_memory": 1})).to_pylist()
+    (row,) = table(fxtrace.catalog.batches([models[-1]], "models", max_memory=1)).to_pylist()
     assert "memory" in row["error"] and row["nodes"] is None
 
 
@@ -253,9 +253,9 @@ def test_a_full_disk_is_no_row(models, tmp_path, monkeypatch):
 
 def test_wrong_use_is_told_at_once(models, monkeypatch, tmp_path):
     for keywords, error in (
-        ({"options": {"leaf": 4}}, "leaf expects"),
-        ({"options": {"input": "float33[1]"}}, "--input"),
-        ({"options": {"config": {"max_depht": 1}}}, "unknown option 'max_depht'"),
+        ({"leaf": 4}, "leaf expects"),
+        ({"input": "float33[1]"}, "--input"),
+        ({"config": {"max_depht": 1}}, "unknown option 'max_depht'"),
         ({"tables": "noods"}, "there is no table 'noods'"),
         ({"tables": 4}, "tables expects"),
         ({"rows": 0}, "positive"),
@@ -263,11 +263,11 @@ def test_wrong_use_is_told_at_once(models, monkeypatch, tmp_path):
         with pytest.raises(fxtrace.UsageError, match=error):
             fxtrace.catalog.batches(models, **keywords)
     with pytest.raises(TypeError, match="unexpected keyword argument 'leafs'"):
-        fxtrace.catalog.batches(models, options={"leafs": 1})
+        fxtrace.catalog.batches(models, leafs=1)
     for paths in ("model.pt", b"model.pt"):
-        with pytest.raises(fxtrace.UsageError, match="paths expects several paths"):
+        with pytest.raises(fxtrace.UsageError, match="models expects several paths"):
             fxtrace.catalog.batches(paths)
-    with pytest.raises(fxtrace.UsageError, match="paths expects paths, or pairs"):
+    with pytest.raises(fxtrace.UsageError, match="models expects paths, or pairs"):
         next(fxtrace.catalog.batches([4]))
     monkeypatch.setenv("FXTRACE", str(tmp_path / "none"))
     with pytest.raises(fxtrace.ProgramNotFound):

@@ -262,7 +262,7 @@ def test_python(program, monkeypatch):
     assert set(dict(module.named_parameters())) <= set(dict(torch.jit.load(path).named_parameters()))
     again = fxtrace.extract(fxtrace.trace(path), module="stage.first")
     assert again.to_json() == part.to_json() and again.path == part.path
-    ends = fxtrace.extract(path, start="mul", end=["add", "mul_1"])
+    ends = fxtrace.extract(path, from_="mul", to=["add", "mul_1"])
     assert [node.name for node in ends.root if node.op == "call_function"][0] == "mul"
     with pytest.raises(fxtrace.UsageError, match="the model has no module 'stage.frist'"):
         fxtrace.extract(path, module="stage.frist")

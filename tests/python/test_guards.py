@@ -545,17 +545,17 @@ def test_what_a_pass_takes_from_input_is_a_guard(program, tmp_path):
     inputs = {"x": "float32[2,3]"}
     whole = fxtrace.trace(path, input=inputs)
     assert not whole.root.guards
-    without = fxtrace.trace(path, passes="remove-noops")
+    without = fxtrace.trace(path, pass_="remove-noops")
     assert not without.root.guards and [node.target for node in without.root if node.op == "call_function"][0] == "aten.reshape.default"
     for passes in ("remove-noops", "functional"):
-        collection = fxtrace.trace(path, input=inputs, passes=passes)
+        collection = fxtrace.trace(path, input=inputs, pass_=passes)
         assert [node.target for node in collection.root if node.op == "call_function"] == ["aten.add.Scalar"]
         assert {(guard.expr, guard.reason) for guard in collection.root.guards} == {
             (f"x.{what}", "input") for what in ("dim() == 2", "size(0) == 2", "size(1) == 3", "dtype == torch.float32")
         }
         with pytest.raises(fxtrace.GuardError):
             collection.graph_module()(torch.ones(3, 2))
-    assert not fxtrace.trace(path, input=inputs, passes="eliminate-dead-code").root.guards
+    assert not fxtrace.trace(path, input=inputs, pass_="eliminate-dead-code").root.guards
 
 
 def test_who_says_what_a_guard_says(program, tmp_path):

@@ -93,7 +93,7 @@ CASES = {
     "fixed": (Takes(), (Point(X, X + 1),), {"concrete": {"p": Point(X, X)}}),
     "whole": (Whole(), (Point(X, X + 1),), {}),
     "branches": (Branches(), (X,), {"control_flow": "subgraph"}),
-    "passes": (Nested(), (X,), {"passes": ["functional", "eliminate-dead-code"]}),
+    "passes": (Nested(), (X,), {"pass_": ["functional", "eliminate-dead-code"]}),
 }
 
 

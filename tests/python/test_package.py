@@ -95,14 +95,14 @@ def test_importing_it_is_light():
             ["--input", "float32[n,m]", "--dim", "n=..9", "--dim", "m=4"],
         ),
         (DIMENSIONS, {"dim": ["s19=4"]}, ["--dim", "s19=4"]),
-        (SEVERAL, {"model": "decoder"}, ["--model", "decoder"]),
+        (SEVERAL, {"model_name": "decoder"}, ["--model", "decoder"]),
         ("methods.pt", {"method": "encode"}, ["--method", "encode"]),
         ("optional_input.pt", {"concrete": {"bias": None}}, ["--concrete", "bias=null"]),
         ("optional_input.pt", {"input_names": ["x"]}, ["--input-names", "x"]),
         ("optional_input.pt", {"defaults": "never"}, ["--defaults", "never"]),
         ("hooks.pt", {"hooks": "skip"}, ["--hooks", "skip"]),
         (FAILING, {"control_flow": "subgraph"}, ["--control-flow", "subgraph"]),
-        ("exported_mutations.pt2", {"passes": ["functional"]}, ["--pass", "functional"]),
+        ("exported_mutations.pt2", {"pass_": ["functional"]}, ["--pass", "functional"]),
         (EXPORTED, {"max_nodes": 5}, ["--max-nodes", "5"]),
         (SCRIPTED, {"max_iterations": 9, "max_call_depth": 99}, ["--max-iterations", "9", "--max-call-depth", "99"]),
         (SCRIPTED, {"op_schema": "my::op(Tensor x) -> Tensor"}, ["--op-schema", "my::op(Tensor x) -> Tensor"]),
@@ -194,7 +194,7 @@ def test_names_that_look_like_options(tmp_path, monkeypatch):
         ),
         (SCRIPTED, {"hooks": "jump"}, fxtrace.UsageError, "--hooks", ""),
         (SCRIPTED, {"method": ""}, fxtrace.UsageError, "the root module has no method ''", ""),
-        (SCRIPTED, {"method": "a\0b"}, fxtrace.UsageError, "method expects a text, got 'a\\x00b'", ""),
+        (SCRIPTED, {"method": "a\0b"}, fxtrace.UsageError, "method has a null byte: 'a\\x00b'", ""),
         (SCRIPTED, {"leaf": [4]}, fxtrace.UsageError, "leaf expects a text or several, got [4]", ""),
         (SCRIPTED, {"max_depth": True}, fxtrace.UsageError, "max_depth expects an integer, got True", ""),
         (
@@ -570,7 +570,7 @@ def test_texts_are_the_programs(program):
     assert collection.render("dot", max_label=20, show_parameters=True).encode() == program.stdout(
         "trace", path, "-f", "dot", "--max-label", "20", "--show-parameters"
     )
-    pictured = collection.render("dot", depth=2, fold=False, order=True, show_plumbing=True)
+    pictured = collection.render("dot", depth=2, no_fold=True, order=True, show_plumbing=True)
     assert pictured.encode() == program.stdout(
         "trace", path, "-f", "dot", "--depth", "2", "--no-fold", "--order", "--show-plumbing"
     )
@@ -910,39 +910,41 @@ def test_types_hold():
     assert done.returncode == 0, done.stdout
 
 
-def test_users_see_types(tmp_path):
-    pytest.importorskip("mypy")
-    right = tmp_path / "right.py"
-    right.write_text(
-        "import fxtrace\n"
-        "collection = fxtrace.trace('m.pt', leaf='a', dim={'b': (1, None)}, input={'x': 'float32[b]'}, hooks='skip')\n"
-        "name: str = collection.root['x'].name\n"
-        "nodes: list[fxtrace.Node] = collection.graph('a').find(op='call_module')\n"
-        "first: fxtrace.Module = collection.modules[0]\n"
-        "shape = collection.root[0].shape\n"
-        "if shape is not None: sizes: tuple[int | str, ...] = shape\n"
-        "out = collection.graph_module('m.pt')(1)\n"
-        "macs: object = fxtrace.summary('m.pt', at={'b': 1, 'x': (1, 3)}, sort='macs')['totals']\n"
-        "rows: list[tuple[str]] = fxtrace.catalog(['m.pt'], 'c.sqlite').execute('SELECT path FROM models').fetchall()\n"
-        "import fxtrace.catalog\n"
-        "tables = fxtrace.catalog.rows('m.pt')\n"
-        "import torch\n"
-        "def of_program(program: torch.export.ExportedProgram) -> bool: return bool(fxtrace.check(program))\n"
-        "written: str = fxtrace.convert('m.pt', 'm.pt2', input='float32[2]', hint={'b': 2})\n"
-        "program: torch.export.ExportedProgram = fxtrace.convert('m.pt')\n"
-    )
-    wrong = tmp_path / "wrong.py"
-    wrong.write_text(
-        "import fxtrace\n"
-        "fxtrace.trace('m.pt', hooks='jump')\n"
-        "fxtrace.trace('m.pt', leafs='a')\n"
-        "number: int = fxtrace.load('c.json').root[0].name\n"
-        "fxtrace.summary('m.pt', sort='size')\n"
-        "fxtrace.check('m.pt', hooks='jump')\n"
-        "fxtrace.why('m.pt', passes='a')\n"
-    )
-    options = ["--strict", "--python-version", "3.10", "--cache-dir", os.path.join(harness.ROOT, "build", "mypy")]
-    done = run_python("-m", "mypy", *options, str(right), MYPYPATH=harness.PACKAGE)
-    assert done.returncode == 0, done.stdout
-    done = run_python("-m", "mypy", *options, str(wrong), MYPYPATH=harness.PACKAGE)
-    assert [line.split(":")[1] for line in done.stdout.splitlines() if "error:" in line] == ["2", "3", "4", "5", "6", "7"], done.stdout
+TOUR = os.path.join(harness.ROOT, "examples", "python", "tour.py")
+WRONG = """import fxtrace
+fxtrace.trace('m.pt', hooks='jump')
+fxtrace.trace('m.pt', leafs='a')
+number: int = fxtrace.load('c.json').root[0].name
+fxtrace.summary('m.pt', sort='size')
+fxtrace.check('m.pt', hooks='jump')
+fxtrace.why('m.pt', pass_='a')
+fxtrace.catalog.batches(['m.pt'], max_depth='a')
+fxtrace.nothing
+text: str = fxtrace.convert('m.pt')
+model: fxtrace.Collection | None = fxtrace.trace(model='m.pt', model_name='a')
+"""
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_users_see_types(tmp_path, checker):
+    (tmp_path / "wrong.py").write_text(WRONG)
+    if checker == "mypy":
+        pytest.importorskip("mypy")
+        options = ["--strict", "--python-version", "3.10", "--cache-dir", os.path.join(harness.ROOT, "build", "mypy")]
+        command = [sys.executable, "-m", "mypy", *options]
+    else:
+        script = os.path.join(harness.ROOT, "build", "pyright", "node_modules", "pyright", "index.js")
+        if not os.path.exists(script):
+            pytest.skip("needs pyright, which scripts/setup --tests installs")
+        (tmp_path / "pyrightconfig.json").write_text(json.dumps({"pythonVersion": "3.10", "extraPaths": [harness.PACKAGE], "include": [TOUR, "wrong.py"]}))
+        command = ["node", script, "--project", str(tmp_path), "--pythonpath", sys.executable]
+    files = [TOUR, str(tmp_path / "wrong.py")] if checker == "mypy" else []
+    done = subprocess.run([*command, *files], capture_output=True, text=True, timeout=300, env={**os.environ, "MYPYPATH": harness.PACKAGE})
+    errors = [re.search(r"([\w.]+):(\d+)\b.*?error\b", line) for line in done.stdout.splitlines()]
+    places = {(match[1], int(match[2])) for match in errors if match}
+    assert places == {("wrong.py", line) for line in range(2, 11)}, done.stdout
+
+
+def test_tour(program, tmp_path):
+    done = run_python(TOUR, EXPORTED, SCRIPTED, str(tmp_path), FXTRACE=program.path)
+    assert done.returncode == 0 and "equal 8 16" in done.stdout, done.stderr

@@ -17,7 +17,7 @@ import fxtrace
 import harness
 import pytest
 import torch
-from fxtrace import _leaf, _options
+from fxtrace import _keywords, _leaf, _options
 from torch import nn
 
 EXPORTED = os.path.join(harness.SAMPLES, "nested_exported.pt2")
@@ -70,6 +70,25 @@ def test_help(name):
         assert all(text.count(parameter) > 1 for parameter in parameters), text
 
 
+@pytest.mark.parametrize("name", _options.TAKEN)
+def test_keywords_are_the_options(program, name):
+    """As they are spelt on the command line, but for what Python has as words, and --model."""
+    spelt = {"from": "from_", "pass": "pass_", "model": "model_name"}
+    text = program.stdout(name, "--help").decode()
+    options = {option.replace("-", "_") for option in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.MULTILINE)}
+    function = getattr(fxtrace, name)
+    own = set(inspect.signature(function.__call__ if name == "catalog" else function).parameters) - {"models", "output", "options", "storage_options"}
+    keywords = own | (_options.TAKEN[name] if name != "trace" else set())
+    assert keywords <= {spelt.get(option, option) for option in options} | {"model", "before", "after", "module"}
+    assert "model" in own or name in ("catalog", "diff")
+    assert _options.OPTIONS[name].keys() == own - {"model", "before", "after"} - ({"module"} if name == "why" else set())
+
+
+def test_forms_of_values():
+    forms = {form for table in _options.OPTIONS.values() for _, form in table.values()}
+    assert forms == {*_keywords._CONVERTERS, "flag"}
+
+
 def test_catalogs_module_is_the_function():
     """`fxtrace.catalog.rows` was there first."""
     for code in (
@@ -113,10 +132,10 @@ def test_summaries_are_the_programs(program, path, keywords, arguments):
 
 def test_one_program_of_several():
     path = os.path.join(harness.SAMPLES, "exported_several.pt2")
-    inputs = [node.name for node in fxtrace.trace(path, model="decoder").root if node.op == "placeholder"]
-    assert [value["name"] for value in fxtrace.summary(path, model="decoder")["inputs"]] == inputs
-    assert [module.path for module in fxtrace.order(path, model="decoder").modules]
-    assert fxtrace.extract(path, model="decoder", start=inputs[0]).root
+    inputs = [node.name for node in fxtrace.trace(path, model_name="decoder").root if node.op == "placeholder"]
+    assert [value["name"] for value in fxtrace.summary(path, model_name="decoder")["inputs"]] == inputs
+    assert [module.path for module in fxtrace.order(path, model_name="decoder").modules]
+    assert fxtrace.extract(path, model_name="decoder", from_=inputs[0]).root
 
 
 def test_summaries_say_what_the_program_says():
@@ -161,7 +180,7 @@ def test_catalogs(tmp_path):
     assert fxtrace.catalog(both).execute(counts).fetchall() == made.execute(counts).fetchall()  # in memory
     added = fxtrace.catalog(FAILING, file, control_flow="subgraph")
     assert [os.path.basename(row[0]) for row in added.execute(counts)] == sorted(map(os.path.basename, [*both, FAILING]))
-    folder = fxtrace.catalog(tmp_path, include="*.sqlite", recursive=False)
+    folder = fxtrace.catalog(tmp_path, include="*.sqlite", no_recursive=True)
     assert folder.execute("SELECT error IS NOT NULL FROM models").fetchall() == [(1,)]
     assert fxtrace.catalog(tmp_path).execute(counts).fetchall() == []
     for each in (made, added, folder):
@@ -177,7 +196,7 @@ def test_what_is_in_no_catalog(tmp_path):
     with pytest.raises(fxtrace.InputError, match="page.html: this is"):
         fxtrace.catalog(page, strict=True)
     for paths in (4, [4], None):
-        with pytest.raises(fxtrace.UsageError, match="paths expects a path or several"):
+        with pytest.raises(fxtrace.UsageError, match="models expects a path or several"):
             fxtrace.catalog(paths)
     with pytest.raises(fxtrace.InputError, match="no such file"):
         fxtrace.catalog("none")
@@ -394,16 +413,6 @@ def test_convert(tmp_path):
         fxtrace.convert(path, input="float32[2,length,8]")
 
 
-def test_convert_has_every_option(program):
-    text = program.stdout("convert", "--help").decode()
-    options = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.MULTILINE)) - {"dry-run", "verbose", "help", "list-passes"}
-    spelt = {"from": "start", "to": "end", "pass": "passes"}
-    keywords = {spelt.get(option, option.replace("-", "_")) for option in options}
-    own = set(inspect.signature(fxtrace.convert).parameters) - {"path", "options"}
-    of_trace = {name for name, (_, _, without) in _options.OPTIONS.items() if "convert" not in without}
-    assert keywords == own | of_trace
-
-
 def test_convert_quantized_and_kept_state():
     path, x = os.path.join(harness.SAMPLES, "quantized.pt"), torch.randn(1, 2, 4, 4)
     with pytest.warns(fxtrace.FxtraceWarning, match="quantized tensors become tensors of integers"):
@@ -430,7 +439,7 @@ def test_convert_parts_and_programs(tmp_path):
         fxtrace.convert(path, method=["forward", "encode"], **keywords)
     program = torch.export.load(EXPORTED)
     part = fxtrace.convert(program, module="stage.first", call=1)
-    between = fxtrace.convert(EXPORTED, start="linear", end="linear_1", dialect="aten")
+    between = fxtrace.convert(EXPORTED, from_="linear", to="linear_1", dialect="aten")
     given = torch.randn(2, 8), torch.randn(2, 4)
     modules = torch.export.unflatten(program)
     assert torch.equal(part.module()(given[0]), modules.stage.first(given[0]))

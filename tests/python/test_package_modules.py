@@ -243,7 +243,7 @@ def test_graphs_of_submodules():
 
 
 def test_one_of_several_programs():
-    collection = fxtrace.trace(SEVERAL, model="decoder")
+    collection = fxtrace.trace(SEVERAL, model_name="decoder")
     module = collection.graph_module()
     assert [node.name for node in module.graph.nodes] == [node.name for node in collection.root]
 
@@ -591,7 +591,7 @@ class Overlapping(nn.Module):
 def test_writes_to_buffers_that_overlap_stay(passes):
     """Those to one that shares no memory, of the same storage, go."""
     model, x = torch.jit.script(Overlapping()), torch.rand(4, 6)
-    collection = fxtrace.trace(model, passes=passes, input=x)
+    collection = fxtrace.trace(model, pass_=passes, input=x)
     module, loaded = collection.graph_module(), torch.jit.script(Overlapping())
     for _ in range(2):
         assert torch.equal(module(x), loaded(x))

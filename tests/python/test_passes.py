@@ -334,7 +334,7 @@ def test_views_and_copies(program, tmp_path, monkeypatch, seed):
         torch.export.save(torch.export.export(module, (x.clone(),)), path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            graph = fxtrace.trace(path, no_default_leaves=True, passes="functional")
+            graph = fxtrace.trace(path, no_default_leaves=True, pass_="functional")
         removed += not [node for node in graph.root if node.target.endswith("_.Tensor") or "_." in node.target and node.target != "aten.copy_.default"]
         rebuilt = graph.graph_module()
         for given in (x, x.transpose(0, 2).contiguous().transpose(0, 2), torch.rand(4, 3, 2).permute(2, 1, 0), torch.rand(2, 3, 8)[..., ::2]):

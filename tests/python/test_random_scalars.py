@@ -81,7 +81,7 @@ def check(seed: int, program, path: str, counts: collections.Counter) -> None:
                 counts["guarded"] += 1
                 continue
             if actual == "raises" and actual not in expected:  # torch drops calls whose result nobody uses, and what they raise
-                used = fxtrace.trace(path, no_default_leaves=True, passes="eliminate-dead-code")
+                used = fxtrace.trace(path, no_default_leaves=True, pass_="eliminate-dead-code")
                 actual = outcome(used.graph_module(), inputs)
             assert actual in expected or "cut" in (actual, *expected), f"seed {seed}, {what}:\n{drawn.code}\ninputs {inputs}\narchive {expected}\n{what} {actual}"
 

@@ -29,6 +29,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 README = os.path.join(ROOT, "README.md")
 FIRST_STEPS = os.path.join(ROOT, "docs", "tutorials", "first-steps.md")
 PACKAGE = os.path.join(ROOT, "python")
+RUNS_MODELS = re.compile(r"fxtrace[ .]verify[ (]")
 BLOCK = re.compile(r"^```(python|console|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -110,6 +111,17 @@ def run_session(text: str, scope: dict) -> str:
 def read(page: str) -> str:
     with open(page, encoding="utf-8") as file:
         return file.read()
+
+
+def need_plugin(program: str) -> None:
+    """Skips a page, or ends the program, that runs models where the build has no plugin for LibTorch."""
+    said = subprocess.run([program, "--version", "--json"], check=True, capture_output=True, text=True).stdout
+    if json.loads(said)["features"]["verify"]:
+        return
+    why = f"{program} has no plugin for LibTorch, which `fxtrace verify` needs: it was built without FXTRACE_TORCH_CONFIG"
+    if __name__ == "__main__":
+        sys.exit(why)
+    pytest.skip(why)
 
 
 def make_models(folder: str) -> None:
@@ -194,6 +206,8 @@ def test_what_takes_a_compiler(program, models, tmp_path):
 @pytest.mark.parametrize("page", PAGES)
 def test_pages_are_true(program, collections, models, tmp_path, page):
     text = read(PAGES[page])
+    if RUNS_MODELS.search(text):
+        need_plugin(program.path)
     assert "ImportError" not in text
     assert rerun(text, program.path, str(tmp_path), models).splitlines() == text.splitlines()
 
@@ -264,6 +278,7 @@ if __name__ == "__main__":
     import tempfile
 
     sys.path.insert(0, PACKAGE)
+    need_plugin(os.path.abspath(sys.argv[1]))
     with tempfile.TemporaryDirectory() as models:
         make_models(models)
         for page in PAGES.values():
@@ -283,6 +298,7 @@ def rows_of_coming_from() -> list[str]:
 def test_every_row_of_coming_from_runs(program, tmp_path, models):
     """Each gives something, and no row is without a command."""
     text = read(os.path.join(ROOT, "docs", "how-to", "coming-from.md"))
+    need_plugin(program.path)
     prepare(str(tmp_path), models)
     run_command("fxtrace trace model.pt2 -o model.json", program.path, str(tmp_path))
     assert len(rows_of_coming_from()) == len(re.findall(r"^\| (?!in Python|---)", text, re.MULTILINE))

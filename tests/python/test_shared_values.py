@@ -261,7 +261,7 @@ class Plain(nn.Module):
 def test_names_of_one_tensor(tmp_path, model, part):
     path, x = save(model(part), tmp_path / "model.pt"), torch.rand(3)
     for passes in ([], ["functional"]):
-        check_calls(path, fxtrace.trace(path, no_default_leaves=True, passes=passes), x)
+        check_calls(path, fxtrace.trace(path, no_default_leaves=True, pass_=passes), x)
     for dialect in ("training", "aten"):
         try:
             converted = fxtrace.convert(path, input={"x": "float32[3]"}, dialect=dialect).module()

@@ -529,7 +529,7 @@ def test_the_note_counts_both(program, archive):
 def test_passes_keep_it(archive, passes):
     for make in KEPT:
         path = archive(make())
-        check_calls(path, fxtrace.trace(path, input=INPUT, passes=passes).graph_module())
+        check_calls(path, fxtrace.trace(path, input=INPUT, pass_=passes).graph_module())
 
 
 def test_a_saved_collection_and_its_part(program, archive, tmp_path):

@@ -4,7 +4,6 @@ for, and with another one."""
 import glob
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import venv
@@ -43,24 +42,8 @@ def succeed(*command) -> str:
     return done.stdout
 
 
-def unity_options() -> dict[str, str]:
-    """How the preset dev compiles: on CI several files at a time, which ccache takes for others than each by itself."""
-    cache = pathlib.Path(harness.ROOT, "build", "dev", "CMakeCache.txt")
-    lines = cache.read_text().splitlines() if cache.exists() else []
-    values = [re.split(":[A-Z]+=", line) for line in lines if line.startswith("CMAKE_UNITY_BUILD")]
-    return {f"cmake.define.{name}": value for name, value in values}
-
-
-def build_wheel(folder: pathlib.Path, python: pathlib.Path) -> str:
-    """By that Python, with the options of the preset dev, so that ccache knows most of it."""
-    settings = {
-        "build-dir": os.path.join(harness.ROOT, "build", "wheel-of-tests"),  # it stays: the next one takes seconds
-        "cmake.build-type": "Debug",
-        "cmake.define.CMAKE_CXX_FLAGS_DEBUG": "-O1 -g1",
-        "cmake.define.FXTRACE_WERROR": "ON",
-        "install.strip": "true",
-        **unity_options(),
-    }
+def build_wheel(folder: pathlib.Path, python: pathlib.Path, **settings: str) -> str:
+    settings = {"build-dir": str(folder / "build"), **settings}
     options = [part for key, value in settings.items() for part in ("-C", f"{key}={value}")]
     build = ["wheel", "--no-build-isolation", "--no-deps", "-w", str(folder), *options, harness.ROOT]
     succeed(sys.executable, "-m", "pip", "--python", python, *build)
@@ -68,9 +51,34 @@ def build_wheel(folder: pathlib.Path, python: pathlib.Path) -> str:
     return made
 
 
+def build_whole_wheel(folder: pathlib.Path, python: pathlib.Path) -> str:
+    """With the options of the preset dev, so that ccache knows most of it."""
+    return build_wheel(
+        folder,
+        python,
+        **{"build-dir": os.path.join(harness.ROOT, "build", "wheel-of-tests")},  # it stays: the next one takes seconds
+        **{"cmake.build-type": "Debug", "cmake.define.CMAKE_CXX_FLAGS_DEBUG": "-O1 -g1", "cmake.define.FXTRACE_WERROR": "ON", "install.strip": "true"},
+    )
+
+
+@pytest.fixture(scope="module")
+def wheel_of_this_program(program, tmp_path_factory) -> str:
+    """What the wheel is made of besides the program, which is not built again."""
+    build = pathlib.Path(program.path).parents[1]
+    if not (build / "cmake_install.cmake").exists():
+        pytest.skip("the program does not stand in a build folder")
+    folder = tmp_path_factory.mktemp("wheel")
+    (folder / "plugins").mkdir()
+    for plugin in build.glob("bin/libfxtrace_execute-*.so"):
+        (folder / "plugins" / plugin.name).symlink_to(plugin)
+    parts = {"PROGRAM": build / "bin", "DOCUMENTS": build / "share", "PLUGINS": folder / "plugins"}
+    defines = {f"cmake.define.FXTRACE_{name}": str(value) for name, value in parts.items()}
+    return build_wheel(folder, pathlib.Path(sys.executable), **defines)
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> str:
-    return build_wheel(tmp_path_factory.mktemp("wheel"), pathlib.Path(sys.executable))
+    return build_whole_wheel(tmp_path_factory.mktemp("wheel"), pathlib.Path(sys.executable))
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +90,7 @@ def wheel_without_torch(tmp_path_factory) -> str:
     for package in ("scikit_build_core", "packaging", "pathspec"):
         for there in pathlib.Path(torch.__file__).parents[1].glob(package + "*"):
             (site_packages(python) / there.name).symlink_to(there)
-    return build_wheel(tmp_path_factory.mktemp("wheel"), python)
+    return build_whole_wheel(tmp_path_factory.mktemp("wheel"), python)
 
 
 def environment(wheel: str, folder: pathlib.Path) -> pathlib.Path:
@@ -108,8 +116,8 @@ def check_content(wheel: str, has_plugin: bool) -> None:
         names = archive.namelist()
         (notice,) = [archive.read(name).decode() for name in names if name.endswith(".dist-info/licenses/NOTICE")]
     licences = harness.licences_of_notice(notice)
-    bundled = {pathlib.PurePath(name).name.partition(".")[0].replace("libz", "zlib") for name in names if ".data/data/lib/fxtrace/" in name}
-    bundled = {name.removeprefix("lib") for name in bundled if not name.startswith("libfxtrace_execute-")}
+    bundled = {pathlib.PurePath(name).name.partition(".")[0].replace("libz", "zlib").replace("libsqlite3", "SQLite") for name in names if ".data/data/lib/fxtrace/" in name}
+    bundled = {name.removeprefix("lib") for name in bundled if not name.startswith("libfxtrace_")}
     assert bundled and bundled <= {name.removeprefix("lib") for name in licences}
     assert "Copyright (c) 2016-     Facebook, Inc " in notice
     assert any(name.endswith("/share/doc/fxtrace/elkjs-EPL-2.0.md") for name in names)
@@ -118,12 +126,18 @@ def check_content(wheel: str, has_plugin: bool) -> None:
         assert texts == set(licences) - {"elkjs", "PyTorch"} | {"LGPL-2.1"}
     assert {"fxtrace/py.typed", "fxtrace/torch_functions.inc", "fxtrace/callable_operators.inc"} <= set(names) and "fxtrace/__init__.py" in names
     assert any(name.endswith(".data/scripts/fxtrace") for name in names)
+    assert any(name.endswith(".data/data/lib/fxtrace/libfxtrace_trusted.so") for name in names)
     assert any(".data/data/lib/fxtrace/libfxtrace_execute-" in name for name in names) == has_plugin
     assert not [name for name in names if "torch_cpu" in name or name.endswith((".h", ".a", "libtorch_folder.txt"))]
     assert wheel.endswith(".whl") and "-py3-none-linux_" in wheel
 
 
-def test_what_is_inside(wheel):
+def test_what_is_inside(wheel_of_this_program):
+    check_content(wheel_of_this_program, has_plugin=True)
+
+
+@pytest.mark.volume
+def test_what_a_build_puts_inside(wheel):
     check_content(wheel, has_plugin=True)
 
 

@@ -444,7 +444,7 @@ def test_the_package(program, both, monkeypatch):
     assert fxtrace.why(both, dim="batch", input={"x": "float32[batch,4]"}).dimension.questions[0].graph == "sized"
     with open(both, "rb") as file:
         assert fxtrace.why(file.read()).failed_modules == 4
-    with pytest.raises(TypeError, match="passes"):
-        fxtrace.why(both, passes="functional")
+    with pytest.raises(TypeError, match="pass_"):
+        fxtrace.why(both, pass_="functional")
     with pytest.raises(fxtrace.UsageError, match="no module"):
         fxtrace.why(both, "nothing")

@@ -8,12 +8,12 @@
 
 namespace {
 
-nlohmann::json name_of(const fxtrace::Operator* op) {
+nlohmann::json name_of(const fxtrace::internal::Operator* op) {
   return op == nullptr ? nlohmann::json() : nlohmann::json(std::string(op->name));
 }
 
-const char* name_of(fxtrace::ViewInverse::Form form) {
-  using Form = fxtrace::ViewInverse::Form;
+const char* name_of(fxtrace::internal::ViewInverse::Form form) {
+  using Form = fxtrace::internal::ViewInverse::Form;
   switch (form) {
     case Form::kNone:
       return "none";
@@ -40,29 +40,30 @@ const char* name_of(fxtrace::ViewInverse::Form form) {
 }  // namespace
 
 int main() {
-  for (const auto& row : fxtrace::registered_operators()) {
-    nlohmann::json json{{"name", row.name},
-                        {"target", row.target()},
-                        {"pure", fxtrace::is_pure(&row)},
-                        {"may_write", fxtrace::may_write(&row)},
-                        {"keeps_rank", fxtrace::has_trait(&row, fxtrace::traits::kKeepsRank)},
-                        {"tensor_method", fxtrace::has_trait(&row, fxtrace::traits::kTensorMethod)},
-                        {"pointwise", fxtrace::has_trait(&row, fxtrace::traits::kPointwise)},
-                        {"random", fxtrace::has_trait(&row, fxtrace::traits::kRandom)},
-                        {"functional", name_of(fxtrace::entry_of(row).twin)},
-                        {"aliases", nlohmann::json::array()},
-                        {"writes", nlohmann::json::array()}};
-    const fxtrace::Schema schema = row.schema();
+  for (const auto& row : fxtrace::internal::registered_operators()) {
+    nlohmann::json json{
+        {"name", row.name},
+        {"target", row.target()},
+        {"pure", fxtrace::internal::is_pure(&row)},
+        {"may_write", fxtrace::internal::may_write(&row)},
+        {"keeps_rank", fxtrace::internal::has_trait(&row, fxtrace::internal::traits::kKeepsRank)},
+        {"tensor_method", fxtrace::internal::has_trait(&row, fxtrace::internal::traits::kTensorMethod)},
+        {"pointwise", fxtrace::internal::has_trait(&row, fxtrace::internal::traits::kPointwise)},
+        {"random", fxtrace::internal::has_trait(&row, fxtrace::internal::traits::kRandom)},
+        {"functional", name_of(fxtrace::internal::entry_of(row).twin)},
+        {"aliases", nlohmann::json::array()},
+        {"writes", nlohmann::json::array()}};
+    const fxtrace::internal::Schema schema = row.schema();
     for (const auto& argument : schema.arguments) {
       if (argument.is_written) json["writes"].push_back(argument.name);
     }
-    for (const auto& alias : fxtrace::entry_of(row).aliases) {
+    for (const auto& alias : fxtrace::internal::entry_of(row).aliases) {
       json["aliases"].push_back({{"result", alias.result},
                                  {"argument", schema.arguments[alias.argument].name},
                                  {"always", alias.always},
                                  {"may_be_same", alias.may_be_same}});
     }
-    const auto inverse = fxtrace::entry_of(row).inverse;
+    const auto inverse = fxtrace::internal::entry_of(row).inverse;
     json["inverse"] = {inverse.target, name_of(inverse.form)};
     std::cout << json.dump() << "\n";
   }

@@ -10,7 +10,7 @@
 
 namespace {
 
-using fxtrace::ScalarType;
+using fxtrace::internal::ScalarType;
 
 int differences = 0;
 
@@ -34,16 +34,16 @@ std::string asked(Function function) {
 std::string name_of(c10::ScalarType type) {
   return type == c10::ScalarType::Undefined ? "none" : std::string(c10::getDtypeNames(type).first);
 }
-std::string name_of(fxtrace::Dtype type) { return type ? dtype_name(*type) : "none"; }
+std::string name_of(fxtrace::internal::Dtype type) { return type ? dtype_name(*type) : "none"; }
 
 }  // namespace
 
 int main() {
-  if (fxtrace::kScalarTypes != static_cast<std::int64_t>(c10::ScalarType::Undefined)) {
+  if (fxtrace::internal::kScalarTypes != static_cast<std::int64_t>(c10::ScalarType::Undefined)) {
     std::printf("LibTorch has another number of types\n");
     return 1;
   }
-  for (std::int64_t i = 0; i < fxtrace::kScalarTypes; ++i) {
+  for (std::int64_t i = 0; i < fxtrace::internal::kScalarTypes; ++i) {
     const auto own = static_cast<ScalarType>(i);
     const auto theirs = static_cast<c10::ScalarType>(i);
     const std::string name = dtype_name(own);
@@ -60,7 +60,7 @@ int main() {
            asked([&] { return name_of(c10::toComplexType(theirs)); }));
     expect(name + " without quantization", name_of(without_quantization(own)),
            name_of(c10::toUnderlying(theirs)));
-    for (std::int64_t j = 0; j < fxtrace::kScalarTypes; ++j) {
+    for (std::int64_t j = 0; j < fxtrace::internal::kScalarTypes; ++j) {
       const auto other = static_cast<ScalarType>(j);
       expect(name + " and " + dtype_name(other), name_of(promote(own, other)),
              asked([&] { return name_of(c10::promoteTypes(theirs, static_cast<c10::ScalarType>(j))); }));

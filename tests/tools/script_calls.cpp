@@ -18,7 +18,7 @@
 #include "torchscript/values/tensor_elements.h"
 #include "torchscript/values/value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 using Json = nlohmann::json;
@@ -78,11 +78,11 @@ Json answer(const Json& call) {
 }
 
 }  // namespace
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript
 
 int main() {
   std::ios::sync_with_stdio(false);
   for (std::string line; std::getline(std::cin, line);) {
-    std::cout << fxtrace::torchscript::answer(nlohmann::json::parse(line)).dump() << '\n';
+    std::cout << fxtrace::internal::torchscript::answer(nlohmann::json::parse(line)).dump() << '\n';
   }
 }

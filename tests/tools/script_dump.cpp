@@ -27,8 +27,8 @@
 
 namespace {
 
-using namespace fxtrace;               // NOLINT: a program of one page
-using namespace fxtrace::torchscript;  // NOLINT
+using namespace fxtrace::internal;               // NOLINT: a program of one page
+using namespace fxtrace::internal::torchscript;  // NOLINT
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -56,7 +56,7 @@ class Dump {
       }
       find_qualifiers();
     }
-    program_ = std::make_unique<Program>(std::move(source));
+    program_ = std::make_unique<ScriptProgram>(std::move(source));
     if (archive_ != nullptr && archive_->contains(root_ + "constants.pkl")) {
       const ObjectSource objects{*archive_, root_, program_->operator_version(), program_->resolver()};
       set_constants(*program_, read_objects(objects, "constants").items());
@@ -75,7 +75,7 @@ class Dump {
   template <class F>
   void each(const F& f) {
     for (const std::string& qualifier : qualifiers_) {
-      const Program::CodeFile* file = program_->find_file(qualifier);
+      const ScriptProgram::CodeFile* file = program_->find_file(qualifier);
       if (file == nullptr) continue;
       for (const Tree* definition : file->parsed.definitions) {
         const std::string name = qualifier + "." + std::string(definition->text);
@@ -119,7 +119,7 @@ class Dump {
   std::unique_ptr<ZipArchive> archive_;
   std::string root_;
   std::vector<std::string> qualifiers_;
-  std::unique_ptr<Program> program_;
+  std::unique_ptr<ScriptProgram> program_;
 };
 
 }  // namespace

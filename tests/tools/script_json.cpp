@@ -10,7 +10,7 @@
 #include "torchscript/values/tensor_elements.h"
 #include "torchscript/values/tensor_value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 using Json = nlohmann::json;
@@ -140,31 +140,31 @@ Value read_value(const Json& json) {
 
 nlohmann::json write_value(const Value& value) {
   switch (value.kind()) {
-    case ValueKind::kNone:
+    case ValueTag::kNone:
       return {};
-    case ValueKind::kBool:
+    case ValueTag::kBool:
       return value.to_bool();
-    case ValueKind::kInt:
+    case ValueTag::kInt:
       return value.to_int();
-    case ValueKind::kDouble:
+    case ValueTag::kDouble:
       return {{"float", write_float(value.to_double())}};
-    case ValueKind::kComplex:
+    case ValueTag::kComplex:
       return {{"complex", {write_float(value.to_complex().real()), write_float(value.to_complex().imag())}}};
-    case ValueKind::kString:
+    case ValueTag::kString:
       return write_text(value.to_string());
-    case ValueKind::kDevice:
+    case ValueTag::kDevice:
       return {{"device", value.to_device().text()}};
-    case ValueKind::kTuple:
+    case ValueTag::kTuple:
       return {{"tuple", write_values(value.items())}};
-    case ValueKind::kList:
+    case ValueTag::kList:
       return {{"list", {value.to_list().element_type->str(), write_values(value.items())}}};
-    case ValueKind::kDict: {
+    case ValueTag::kDict: {
       Json entries = Json::array();
       for (const auto& entry : value.to_dict().entries())
         entries.push_back(Json::array({write_value(entry.key), write_value(entry.value)}));
       return {{"dict", {dynamic_type(value)->str(), entries}}};
     }
-    case ValueKind::kTensor:
+    case ValueTag::kTensor:
       return write_tensor(value.to_tensor());
     default:
       return "?";
@@ -177,4 +177,4 @@ nlohmann::json write_values(const std::vector<Value>& values) {
   return json;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

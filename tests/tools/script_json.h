@@ -8,7 +8,7 @@
 
 #include "torchscript/values/value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 TypePtr read_type(std::string_view text);  // "int[]", "(int, str)", "Dict(str, int)"
 
@@ -18,4 +18,4 @@ nlohmann::json write_text(const std::string& bytes);
 nlohmann::json write_value(const Value& value);
 nlohmann::json write_values(const std::vector<Value>& values);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -21,7 +21,7 @@
 #include "torchscript/values/tensor_elements.h"
 #include "torchscript/values/tensor_value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 using Json = nlohmann::json;
@@ -40,7 +40,7 @@ class Objects {
     };
     constexpr std::size_t kEnough = 100'000;
     source.constant_types.assign(kEnough, tensor_type());
-    program_ = std::make_unique<Program>(std::move(source));
+    program_ = std::make_unique<ScriptProgram>(std::move(source));
     for (const char* record : {"version", ".data/version"}) {
       if (archive_.contains(root_ + record))
         version_ = std::strtoull(archive_.read(root_ + record, 20).c_str(), nullptr, 10);
@@ -109,12 +109,12 @@ class Objects {
   ZipArchive archive_;
   std::string root_;
   std::uint64_t version_ = 0;
-  std::unique_ptr<Program> program_;
+  std::unique_ptr<ScriptProgram> program_;
   std::unordered_map<const ObjectValue*, std::size_t> numbers_;
 };
 
 }  // namespace
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript
 
 int main(int argc, char** argv) {
   if (argc != 2) {
@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    fxtrace::torchscript::Objects objects(argv[1]);
+    fxtrace::internal::torchscript::Objects objects(argv[1]);
     nlohmann::json json{{"constants", objects.read("constants")}};
     json["data"] = objects.read("data");
     std::cout << json.dump() << '\n';

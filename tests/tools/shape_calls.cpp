@@ -25,9 +25,9 @@ std::string answer(const Question& question, std::string_view call) {
 }
 
 void print_signatures() {
-  for (const fxtrace::Operator& op : fxtrace::registered_operators()) {
-    const std::string_view signature = fxtrace::facts_of(op.base_name()).signature;
-    if (!signature.empty() && fxtrace::functional_twin(op) == &op)
+  for (const fxtrace::internal::Operator& op : fxtrace::internal::registered_operators()) {
+    const std::string_view signature = fxtrace::internal::facts_of(op.base_name()).signature;
+    if (!signature.empty() && fxtrace::internal::functional_twin(op) == &op)
       std::cout << op.name << ' ' << signature << '\n';
   }
 }
@@ -41,11 +41,13 @@ int main(int argc, char** argv) {
       print_signatures();
       continue;
     }
-    std::cout << argv[i] << "\n  shape  " << answer(fxtrace::shapes_of, argv[i]) << "\n  value  "
-              << answer(fxtrace::values_of, argv[i]) << "\n  answer " << answer(fxtrace::answer_of, argv[i])
-              << "\n  macs   " << answer(fxtrace::macs_of, argv[i]) << '\n';
+    std::cout << argv[i] << "\n  shape  " << answer(fxtrace::internal::shapes_of, argv[i]) << "\n  value  "
+              << answer(fxtrace::internal::values_of, argv[i]) << "\n  answer "
+              << answer(fxtrace::internal::answer_of, argv[i]) << "\n  macs   "
+              << answer(fxtrace::internal::macs_of, argv[i]) << '\n';
   }
   std::string line;
-  while (argc == 1 && std::getline(std::cin, line)) std::cout << answer(fxtrace::shapes_of, line) << '\n';
+  while (argc == 1 && std::getline(std::cin, line))
+    std::cout << answer(fxtrace::internal::shapes_of, line) << '\n';
   return 0;
 }

@@ -11,7 +11,7 @@
 #include "trace/tracer/graph_tracer.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A module tree that cannot be run.
 class FakeModules : public Program {
@@ -123,4 +123,4 @@ class FakeProgram : public FakeModules {
   std::vector<Forward> forwards_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -20,7 +20,7 @@
 #include "catch.h"
 #include "graph/collection_fields.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using Names = std::set<std::string>;
 
@@ -227,4 +227,4 @@ class FieldSchema {
   nlohmann::json schema_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

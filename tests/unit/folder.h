@@ -15,7 +15,7 @@
 
 #include "catch.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A folder that is removed after the test.
 class Folder {
@@ -59,4 +59,4 @@ class Folder {
   std::filesystem::path path_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the stdout of the case; nothing if the case wrote none.
 inline std::string golden_stdout(const std::filesystem::path& golden) {
@@ -24,4 +24,4 @@ inline std::string golden_stdout(const std::filesystem::path& golden) {
   return text.substr(begin, end == std::string::npos ? end : end + 1 - begin);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

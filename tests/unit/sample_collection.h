@@ -8,17 +8,18 @@
 #include "graph/graph_collection.h"
 #include "tests/forms/graph_text.h"
 
-inline fxtrace::ModuleGraph module_graph(std::string module, std::string type, const std::string& text) {
-  fxtrace::ModuleGraph graph;
+inline fxtrace::internal::ModuleGraph module_graph(std::string module, std::string type,
+                                                   const std::string& text) {
+  fxtrace::internal::ModuleGraph graph;
   graph.module = std::move(module);
   graph.type = std::move(type);
-  graph.graph = fxtrace::parse_graph(text);
+  graph.graph = fxtrace::internal::parse_graph(text);
   graph.execution.emplace();
   return graph;
 }
 
-inline fxtrace::GraphCollection sample_collection() {
-  using namespace fxtrace;
+inline fxtrace::internal::GraphCollection sample_collection() {
+  using namespace fxtrace::internal;
   GraphCollection collection;
   collection.model = {"model.pt", "torchscript", "pkg.Net", "forward", "3"};
   collection.options_json = R"({"method": "forward"})";
@@ -81,8 +82,8 @@ inline fxtrace::GraphCollection sample_collection() {
 // A collection with everything that only exported programs have: a signature, calls that stand for nodes of
 // the program, symbolic integers, constants and objects among the parameters, operators as arguments, and
 // nested bodies.
-inline fxtrace::GraphCollection exported_collection() {
-  using namespace fxtrace;
+inline fxtrace::internal::GraphCollection exported_collection() {
+  using namespace fxtrace::internal;
   GraphCollection collection;
   collection.model = {"model.pt2", "exported_program", "pkg.Net", "forward", "8.20"};
   collection.modules = {

@@ -6,7 +6,7 @@
 
 #include "opinfo/identities.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns whether the result may have the layout of an argument.
@@ -42,4 +42,4 @@ bool layout_may_show(const ModuleGraph& graph, Semantics& semantics, NodeId valu
   return false;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include "analysis/effects.h"
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns whether the value is the result of a call and not a view: then it is dense, as a copy of it would
 // be.
@@ -13,4 +13,4 @@ bool is_dense(const ModuleGraph& graph, Semantics& semantics, NodeId value);
 // results of elementwise operators.
 bool layout_may_show(const ModuleGraph& graph, Semantics& semantics, NodeId value);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -18,7 +18,7 @@
 #include "support/find_position.h"
 #include "support/saturated.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Sizes = std::vector<SymInt>;
@@ -541,4 +541,4 @@ ReshapeResult result_of_reshape(const StridedCall& call, const Sizes& sizes) {
   return result.value_or(kUnknown);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

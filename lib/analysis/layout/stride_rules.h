@@ -30,7 +30,7 @@
 #include "opinfo/operator_entry.h"
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct SizesAndStrides {
   std::vector<SymInt> sizes, strides;  // of the same length
@@ -57,4 +57,4 @@ enum class ReshapeResult : std::uint8_t { kUnknown, kView, kCopy, kSame };
 // the argument itself, or a copy.  The call's certainty must be kCertain.
 ReshapeResult result_of_reshape(const StridedCall& call, const std::vector<SymInt>& sizes);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include "shapes/contiguous.h"
 #include "support/text/identifier.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 StridedCall Strides::call(const Node& node, const OperatorEntry& info,
                           std::set<std::uint32_t>& inputs) const {
@@ -37,14 +37,14 @@ Strides::Reshaped Strides::reshaped(const Node& node) {
   }
 }
 
-std::optional<Strides::Known> Strides::strides_of(const Node& node) const {
+std::optional<Strides::KnownStrides> Strides::strides_of(const Node& node) const {
   auto sizes = node.meta->sizes();
   if (!sizes || node.meta->kind() != ValueKind::kTensor) return std::nullopt;
   if (memory_.has_memory(node.id) && memory_.changes_shape(node.id)) return std::nullopt;
   if (node.op == Opcode::kPlaceholder) {
     if (is_subgraph_ || !is_identifier(*node.target)) return std::nullopt;
     auto strides = contiguous_strides(*sizes);
-    return Known{{*std::move(sizes), std::move(strides)}, {node.id.index}};
+    return KnownStrides{{*std::move(sizes), std::move(strides)}, {node.id.index}};
   }
   if (node.op != Opcode::kCallFunction) return std::nullopt;
   const bool is_item = node.target == "operator.getitem";
@@ -67,7 +67,7 @@ std::optional<Strides::Known> Strides::strides_of(const Node& node) const {
     if (auto written = first == nullptr ? std::nullopt : asked.find(*first)) strides = written->strides;
   }
   if (!strides) return std::nullopt;
-  return Known{{*std::move(sizes), *std::move(strides)}, std::move(inputs)};
+  return KnownStrides{{*std::move(sizes), *std::move(strides)}, std::move(inputs)};
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

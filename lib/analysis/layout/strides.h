@@ -11,7 +11,7 @@
 #include "analysis/alias_regions.h"
 #include "analysis/layout/stride_rules.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class Strides {
  public:
@@ -28,12 +28,12 @@ class Strides {
   Reshaped reshaped(const Node& node);
 
  private:
-  struct Known {
+  struct KnownStrides {
     SizesAndStrides tensor;
     std::set<std::uint32_t> inputs;  // as `contiguous` above
   };
 
-  std::optional<Known> strides_of(const Node& node) const;
+  std::optional<KnownStrides> strides_of(const Node& node) const;
   // Returns the call; what it asks for is added to the inputs.
   StridedCall call(const Node& node, const OperatorEntry& info, std::set<std::uint32_t>& inputs) const;
 
@@ -42,7 +42,7 @@ class Strides {
   const AliasRegions& memory_;
   bool is_subgraph_;
   bool is_read_ = false;
-  std::unordered_map<std::uint32_t, Known> known_;  // by node
+  std::unordered_map<std::uint32_t, KnownStrides> known_;  // by node
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

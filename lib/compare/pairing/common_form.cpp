@@ -32,7 +32,7 @@
 #include "passes/all_passes.h"
 #include "symbolic/python_operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 bool is_dimension(std::string_view name) { return name.starts_with("dim") || name.starts_with("axis"); }
@@ -207,7 +207,7 @@ class CommonForm {
     if (node.args.size() == 1 && (node.target == "aten.contiguous.default" || gives_tensor_of_code(node)))
       return first;
     const OperatorEntry* info = node.model_function ? nullptr : semantics_.find_operator(node.target);
-    if (info == nullptr || !fxtrace::gives_input(graph_.graph, node, *info)) return std::nullopt;
+    if (info == nullptr || !internal::gives_input(graph_.graph, node, *info)) return std::nullopt;
     const IdentityRule rule = info->identity;
     if (rule.copies || rule.gives >= node.args.size()) return std::nullopt;
     const auto* input = node.args[rule.gives].get_if<NodeId>();
@@ -504,4 +504,4 @@ std::vector<ModuleGraph> common_form(const GraphCollection& collection) {
   return graphs;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

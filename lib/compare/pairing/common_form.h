@@ -49,7 +49,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns whether one collection is of TorchScript and the other of torch.export.
 bool are_of_two_kinds(const GraphCollection& a, const GraphCollection& b);
@@ -57,4 +57,4 @@ bool are_of_two_kinds(const GraphCollection& a, const GraphCollection& b);
 // Returns the graphs of the collection in the common form.
 std::vector<ModuleGraph> common_form(const GraphCollection& collection);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -14,7 +14,7 @@
 #include "support/hashing.h"
 #include "support/text/number_in.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns whether the value is the default of the argument, which a schema writes as "1", "1.", "None" or
@@ -142,14 +142,14 @@ std::string operator_name(const Node& node) {
          (other.empty() ? std::string(parts.name) : other);
 }
 
-const SchemaTable::Known* SchemaTable::find_known(const Node& node, bool has_overloads) {
+const SchemaTable::KnownOperator* SchemaTable::find_known(const Node& node, bool has_overloads) {
   if (node.op != Opcode::kCallFunction || node.model_function) return nullptr;
   const std::string name = has_overloads ? "" : operator_name(node);
   const auto [entry, is_new] = known_.try_emplace(*node.target + " " + name);
   if (!is_new) return entry->second ? &*entry->second : nullptr;
   const Operator* op = find_operator(target_parts(node));
   if (op == nullptr) return nullptr;
-  Known& known = entry->second.emplace();
+  KnownOperator& known = entry->second.emplace();
   known.schema = op->schema();
   known.arguments = has_overloads || !name.starts_with("aten.")
                         ? known.schema.arguments
@@ -202,7 +202,7 @@ const Constant* ComparedGraph::find_constant(std::string_view name) const {
   return found == constants_.end() ? nullptr : found->second;
 }
 
-void ComparedGraph::add_arguments(const Node& node, const SchemaTable::Known* known) {
+void ComparedGraph::add_arguments(const Node& node, const SchemaTable::KnownOperator* known) {
   const std::size_t count = known == nullptr ? 0 : known->arguments.size();
   const auto add = [&](std::string_view name, std::size_t position, const Argument& value,
                        std::size_t place) {
@@ -317,4 +317,4 @@ void ComparedGraph::find_users() {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

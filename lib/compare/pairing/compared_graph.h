@@ -16,12 +16,12 @@
 #include "graph/graph_collection.h"
 #include "operators/schema.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Schemas and arguments of operators, by target, each looked up once.
 class SchemaTable {
  public:
-  struct Known {
+  struct KnownOperator {
     Schema schema;
     // By place: the argument that an argument of the schema is compared as.  It is that of the operator that
     // operator_name() gives, and without a name if a convolution does not have it.
@@ -29,10 +29,10 @@ class SchemaTable {
     bool is_on_cpu = false;  // the operator makes its result on the CPU if no device is given
   };
   // Returns null if nothing is known.
-  const Known* find_known(const Node& node, bool has_overloads);
+  const KnownOperator* find_known(const Node& node, bool has_overloads);
 
  private:
-  std::unordered_map<std::string, std::optional<Known>> known_;
+  std::unordered_map<std::string, std::optional<KnownOperator>> known_;
 };
 
 // Common names: the path of a module and the name of a parameter, as the first collection has them.
@@ -105,7 +105,7 @@ class ComparedGraph {
     const std::size_t begin = node == 0 ? 0 : ends[node - 1];
     return std::span(all).subspan(begin, ends[node] - begin);
   }
-  void add_arguments(const Node& node, const SchemaTable::Known* known);
+  void add_arguments(const Node& node, const SchemaTable::KnownOperator* known);
   std::uint64_t add_value(const Argument& value, std::uint64_t slot);
   std::uint64_t constant_hash(const Constant& constant);
   std::uint64_t target_hash(const Node& node, const CommonNames& names);
@@ -122,4 +122,4 @@ class ComparedGraph {
   std::deque<Argument> made_;  // values that the graph writes in another way
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

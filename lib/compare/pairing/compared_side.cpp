@@ -3,7 +3,7 @@
 #include "graph/each_graph.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 ComparedSide::ComparedSide(const GraphCollection& whole, const std::vector<ModuleGraph>& compared,
                            const PairedModules& paired)
@@ -35,4 +35,4 @@ std::string ComparedSide::first_name(const std::string& parameter) const {
   return found == ties.end() ? parameter : std::string(found->second);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

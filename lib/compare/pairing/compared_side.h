@@ -10,7 +10,7 @@
 #include "compare/pairing/module_pairs.h"
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct ComparedSide {
   // The graphs are those of the collection, or their common_form().  The arguments must outlive this.
@@ -30,4 +30,4 @@ struct ComparedSide {
   std::unordered_set<std::string_view> working;    // paths of modules that nodes of `graphs` are in
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 #include "graph/each_graph.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns, by call, the call of the forward that makes it.
@@ -69,4 +69,4 @@ GraphCollection with_methods_inlined(GraphCollection collection) {
   return collection;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

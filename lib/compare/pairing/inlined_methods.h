@@ -3,7 +3,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns whether a graph of the collection calls such a method.
 bool has_method_calls(const GraphCollection& collection);
@@ -12,4 +12,4 @@ bool has_method_calls(const GraphCollection& collection);
 // which no other code runs are unvisited then.
 GraphCollection with_methods_inlined(GraphCollection collection);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "support/hashing.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 std::string_view qualified_type(std::string_view type) {
   constexpr std::string_view kMain = "__main__.";
@@ -217,25 +217,25 @@ bool ModulePairs::join_equal(bool is_outermost) {
 // Pairs a module that is gone with a new one, if they are the only ones of one structure without sizes in one
 // parent: the module was renamed, and changed.
 void ModulePairs::join_renamed() {
-  struct Found {
+  struct Candidates {
     std::size_t before = ModuleTree::kNone, after = ModuleTree::kNone;
     bool is_one = true;
   };
-  std::map<std::pair<std::size_t, std::uint64_t>, Found> found;  // by parent before, and structure
-  const auto note = [](Found& entry, std::size_t Found::* place, std::size_t module) {
+  std::map<std::pair<std::size_t, std::uint64_t>, Candidates> found;  // by parent before, and structure
+  const auto note = [](Candidates& entry, std::size_t Candidates::* place, std::size_t module) {
     entry.is_one = entry.is_one && entry.*place == ModuleTree::kNone;
     entry.*place = module;
   };
   for (const std::size_t i : before_.by_length) {
     const std::size_t parent = before_.parents[i];
     if (before_.is_left(i) && parent != ModuleTree::kNone && !before_[i].type.empty())
-      note(found[{parent, before_.structures_[i].loose}], &Found::before, i);
+      note(found[{parent, before_.structures_[i].loose}], &Candidates::before, i);
   }
   for (const std::size_t j : after_.by_length) {
     const std::size_t parent = after_.parents[j];
     if (!after_.is_left(j) || parent == ModuleTree::kNone) continue;
     const auto entry = found.find({after_.partner(parent), after_.structures_[j].loose});
-    if (entry != found.end()) note(entry->second, &Found::after, j);
+    if (entry != found.end()) note(entry->second, &Candidates::after, j);
   }
   for (const auto& [key, entry] : found) {
     if (entry.is_one && entry.after != ModuleTree::kNone && !before_.has_partner(entry.before) &&
@@ -261,4 +261,4 @@ std::string ModulePairs::parameter_before(const std::string& name_after) const {
   return before.empty() ? std::string(name.last()) : std::string(before) + "." + std::string(name.last());
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

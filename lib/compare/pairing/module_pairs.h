@@ -10,7 +10,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The modules of one collection as a tree, by their paths.  The collection must outlive it.
 struct ModuleTree {
@@ -100,4 +100,4 @@ class ModulePairs {
   PairedModules before_, after_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 
 #include "support/hashing.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Key = std::pair<std::uint64_t, Place>;
@@ -336,4 +336,4 @@ void NodePairs::join_replaced() {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

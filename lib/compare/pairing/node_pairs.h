@@ -42,7 +42,7 @@
 
 #include "compare/pairing/compared_graph.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class NodePairs {
  public:
@@ -85,4 +85,4 @@ class NodePairs {
   std::vector<PlacePair> pending_;  // pairs whose edges spread() has still to follow
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

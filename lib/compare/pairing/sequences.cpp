@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <optional>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::ptrdiff_t kMostEdits = 400;
@@ -122,4 +122,4 @@ std::vector<bool> longest_increasing(const std::vector<Place>& numbers) {
   return stays;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

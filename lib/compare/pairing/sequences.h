@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using Place = std::uint32_t;
 inline constexpr Place kNoPlace = UINT32_MAX;
@@ -20,4 +20,4 @@ std::vector<PlacePair> align(const std::vector<std::uint64_t>& a, const std::vec
 // Returns which of the distinct numbers are in a longest increasing subsequence; the others have moved.
 std::vector<bool> longest_increasing(const std::vector<Place>& numbers);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

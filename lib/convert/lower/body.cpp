@@ -21,7 +21,7 @@
 #include "support/text/python_keyword.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the frame of a Python traceback for the source line.
@@ -70,7 +70,7 @@ Argument LoweredCall::argument(std::size_t place, std::string_view name) const {
 // Adds a node that is a value of the program, under a unique name.
 NodeId Body::add_value(Graph::NodeSpec spec, std::string_view name, Meta meta) {
   const std::string own = names_.create(name);
-  const bool is_quantized = given_ && meta.dtype && fxtrace::is_quantized(*meta.dtype);
+  const bool is_quantized = given_ && meta.dtype && internal::is_quantized(*meta.dtype);
   if (is_quantized) meta = meta_of_integers(std::move(meta));
   if (meta.kind() != ValueKind::kTensor && meta.shape)
     meta.type = "Tensor";  // its type may be Optional[Tensor]
@@ -237,7 +237,7 @@ NodeId Body::add_operation(const Node& node, Graph::NodeSpec spec, Meta meta, st
 
 // Adds an operation whose result is none, or consists of items, which `meta` has, too.
 NodeId Body::add_whole(const Node& node, Graph::NodeSpec spec, Meta meta) {
-  spec.name_hint = node.name;
+  spec.name = node.name;
   spec.meta = std::move(meta);
   const NodeId operation = graph_.append(std::move(spec));
   describe(operation, node);
@@ -899,4 +899,4 @@ ExportedGraph Body::finish(std::vector<Argument> outputs, bool is_single) {
   return std::move(lowered_);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

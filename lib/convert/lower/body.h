@@ -24,7 +24,7 @@
 #include "graph/graph.h"
 #include "graph/namespace.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The quantization of a tensor of integers, which stands for (integer - zero point) * scale.
 struct Quantization {
@@ -218,4 +218,4 @@ class Body {
   std::optional<Quantization> given_;  // the quantization of quantized results during call_on_integers()
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

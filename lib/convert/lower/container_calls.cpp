@@ -9,7 +9,7 @@
 #include "convert/lower/rewrites.h"
 #include "support/find_position.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Items = std::vector<Argument>;
@@ -205,4 +205,4 @@ Result listed(const LoweredCall& call, Body&, bool is_tuple) {
   return is_tuple ? Argument(Argument::Tuple{std::move(items)}) : Argument(Argument::List{std::move(items)});
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

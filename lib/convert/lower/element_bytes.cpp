@@ -7,7 +7,7 @@
 
 #include "shapes/scalar_type.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the bits of a 16-bit float with so many bits of fraction, rounded to nearest, ties to even.
@@ -68,4 +68,4 @@ std::optional<std::string> element_bytes(const std::vector<Argument>& elements, 
   return bytes;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,11 +8,11 @@
 
 #include "graph/argument.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the elements as they lie in memory, little-endian, rounded as torch rounds.  Returns nothing for
 // other dtypes than bool, integers and real numbers of at least 16 bits, and for elements that are not
 // numbers.
 std::optional<std::string> element_bytes(const std::vector<Argument>& elements, std::string_view dtype);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

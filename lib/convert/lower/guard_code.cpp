@@ -20,7 +20,7 @@
 #include "support/text/plain_path.h"
 #include "symbolic/shape_env.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 class GuardCode {
@@ -254,4 +254,4 @@ void lower_guards(Lowered& lowered, const ModuleGraph& source, std::span<const E
   GuardCode(lowered, source).run(assumed);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,11 +7,11 @@
 #include "convert/lower/lowering.h"
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Fills lowered.program.guards with the guards of the traced graph `source` that neither the shapes of the
 // inputs nor the ranges of symbols imply, and notes them.  A guard that torch cannot check is only noted.
 // `assumed` are conditions on the symbols of integer inputs besides.
 void lower_guards(Lowered& lowered, const ModuleGraph& source, std::span<const Expression> assumed);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 
 #include "operators/schema.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 class InputMutations {
@@ -108,4 +108,4 @@ void turn_writes_into_mutations(WrittenProgram& program, std::vector<Refusal>& r
   InputMutations(program, refusals).run();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

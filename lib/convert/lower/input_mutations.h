@@ -7,10 +7,10 @@
 #include "convert/lower/lowering.h"
 #include "convert/lower/written_program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Turns each copy to an input that is not read any more, which the pass has left, into a
 // mutation among the outputs.  Other writes are added to `refusals`.
 void turn_writes_into_mutations(WrittenProgram& program, std::vector<Refusal>& refusals);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

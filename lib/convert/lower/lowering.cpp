@@ -44,7 +44,7 @@
 #include "trace/options/config.h"
 #include "trace/options/input_choice.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the path as torch.export writes it in names: "layers.0" -> "layers_0".
@@ -632,7 +632,7 @@ class Lowering {
     if (const auto known = packed_.find(name); known != packed_.end())
       return body_.set(node.id, known->second);
     const auto packed = model_.find_packed(name);
-    std::string problem = packed ? fxtrace::problem_of(*packed) : "the file does not describe its contents";
+    std::string problem = packed ? internal::problem_of(*packed) : "the file does not describe its contents";
     if (!problem.empty()) return body_.refuse(node, std::move(problem));
     // The path linear._packed_params._packed_params belongs to linear.
     std::string module = owner;
@@ -870,7 +870,7 @@ class Lowering {
     for (GraphSignature::Entry& entry : std::views::reverse(inputs)) {
       if (!entry.node.valid()) {
         Graph::NodeSpec spec = spec_of(Opcode::kPlaceholder, {}, {*entry.value});
-        spec.name_hint = entry.name;
+        spec.name = entry.name;
         entry.node = graph.append(std::move(spec));
       }
       graph.move_before(graph.first(), entry.node);
@@ -1094,4 +1094,4 @@ Lowered lower(const GraphCollection& collection, const Program& model, const Low
   return Lowering(collection, model, options).run();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -48,7 +48,7 @@
 #include "trace/options/options.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Something that a program of torch.export cannot express, or that is not known.
 struct Refusal {
@@ -89,4 +89,4 @@ struct Lowered {
 // there is no graph.
 Lowered lower(const GraphCollection& collection, const Program& model, const LoweringOptions& options);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

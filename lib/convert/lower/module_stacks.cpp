@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr const char* kRootKey = "L__self__";
@@ -53,4 +53,4 @@ CallId ModuleStacks::find_call(const Scope& scope) {
   return known->second;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "graph/graph_collection.h"
 #include "graph/program_view.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The stacks of one graph, each once.  A stack lists the modules whose calls run, the outermost first.  The
 // key of an entry ends with the number of the call, by which torch.export.unflatten() tells calls of one
@@ -37,4 +37,4 @@ class ModuleStacks {
   std::vector<std::string> texts_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -18,7 +18,7 @@
 #include "symbolic/shape_env.h"
 #include "symbolic/srepr.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 class SymbolNames {
@@ -368,4 +368,4 @@ void name_symbols(Lowered& lowered, const ModuleGraph& source, const LoweringOpt
   SymbolNames(lowered, source, options).run();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

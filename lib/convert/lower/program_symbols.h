@@ -36,10 +36,10 @@
 #include "convert/lower/lowering.h"
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Fills lowered.program.symbols.  `source` is the traced graph of the program.  Throws Error(kUsage) for
 // hints of dimensions that no input has.
 void name_symbols(Lowered& lowered, const ModuleGraph& source, const LoweringOptions& options);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "convert/lower/rewrites.h"
 #include "shapes/scalar_type.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Operands = std::vector<Argument>;
@@ -738,4 +738,4 @@ Result rewrite_quantized(const LoweredCall& call, Body& body) {
   return {};
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

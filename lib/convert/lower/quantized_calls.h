@@ -9,7 +9,7 @@
 #include "convert/lower/body.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 bool is_quantized_dtype(std::string_view dtype);  // "quint8"
 // Returns the metadata of the integers of a quantized tensor.
@@ -30,4 +30,4 @@ bool is_quantized_call(const LoweredCall& call, const Body& body);
 // Rewrite).
 std::optional<Argument> rewrite_quantized(const LoweredCall& call, Body& body);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -15,7 +15,7 @@
 #include "symbolic/shape_env.h"
 #include "symbolic/srepr.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 Meta plain_meta(const char* type, std::optional<Expression> value = {}) {
@@ -834,4 +834,4 @@ const RewriteTable& plain_rewrites() {
   return table;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "convert/lower/body.h"
 #include "graph/text_rewrite.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using Result = std::optional<Argument>;
 
@@ -84,4 +84,4 @@ Result listed(const LoweredCall& call, Body& body) {
   return listed(call, body, std::is_same_v<Kind, Argument::Tuple>);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

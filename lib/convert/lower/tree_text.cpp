@@ -6,7 +6,7 @@
 #include "support/error.h"
 #include "support/json_emitter.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 void write(const TreeSpec& spec, JsonEmitter& json) {
@@ -67,4 +67,4 @@ TreeSpec tree_of(const Argument& value, std::vector<Argument>& leaves) {
   return spec;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

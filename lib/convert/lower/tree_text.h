@@ -7,7 +7,7 @@
 #include "exported/program/tree_spec.h"
 #include "graph/argument.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 std::string tree_text(const TreeSpec& spec);
 
@@ -15,4 +15,4 @@ std::string tree_text(const TreeSpec& spec);
 // is a leaf, None included.
 TreeSpec tree_of(const Argument& value, std::vector<Argument>& leaves);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

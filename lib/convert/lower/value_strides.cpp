@@ -7,7 +7,7 @@
 #include "analysis/layout/stride_rules.h"
 #include "analysis/program_operations.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::optional<SizesAndStrides> find_tensor(const ProgramView& graph, NodeId id) {
@@ -71,4 +71,4 @@ void add_strides(const ModuleGraph& graph, ProgramTable& table) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -16,9 +16,9 @@
 
 #include "graph/program_view.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Sets the strides of the results of all operations, subgraphs included, in the table of the graph.
 void add_strides(const ModuleGraph& graph, ProgramTable& table);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include "operators/operators.h"
 #include "support/saturated.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 Error too_few(std::string_view name, std::size_t count, std::size_t index) {
   return input_error("the program has " + std::to_string(count) + " " + std::string(name) +
@@ -39,4 +39,4 @@ std::optional<Schema> WrittenProgram::schema_of(const std::string& target, const
   return op == nullptr ? std::nullopt : std::optional(op->schema());
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

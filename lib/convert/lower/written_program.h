@@ -19,7 +19,7 @@
 #include "support/error.h"
 #include "symbolic/shape_env.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the error of a program that names more items than it has.
 Error too_few(std::string_view name, std::size_t count, std::size_t index);
@@ -84,4 +84,4 @@ struct WrittenProgram {
   std::optional<Schema> schema_of(const std::string& target, const Operator* op) const;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 
 #include "archive/zip_writer.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 struct StorageClass {
@@ -193,4 +193,4 @@ class ExampleInputs {
 
 std::string saved_example_inputs(const WrittenProgram& program) { return ExampleInputs(program).write(); }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,11 +5,11 @@
 
 #include "convert/lower/written_program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns an archive with a tuple of the positional and the keyword arguments.  Tensors are zeros, one
 // element that is repeated (stride 0), in the sizes that the hints of symbols give; plain values are
 // themselves.
 std::string saved_example_inputs(const WrittenProgram& program);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -14,7 +14,7 @@
 #include "shapes/contiguous.h"
 #include "support/json_document.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr const char* kFolder = "model/";  // the folder of all records; any name will do
@@ -138,4 +138,4 @@ void write_program_archive(const std::vector<ProgramRecords>& programs, const Pr
   zip.finish();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 #include "convert/lower/written_program.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The records of one program in an archive.
 struct ProgramRecords {
@@ -35,4 +35,4 @@ std::vector<Refusal> refused_texts(const ProgramRecords& program);
 void write_program_archive(const std::vector<ProgramRecords>& programs, const Program& model,
                            const ModelFile& file, bool weights, std::ostream& out);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

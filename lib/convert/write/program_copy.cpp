@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 ProgramRecords copy_program(const ExportedProgram& program, bool example_inputs,
                             std::vector<Refusal>& refusals) {
@@ -65,4 +65,4 @@ ProgramRecords copy_program(const ExportedProgram& program, bool example_inputs,
   return records;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

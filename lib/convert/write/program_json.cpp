@@ -18,7 +18,7 @@
 #include "support/json_emitter.h"
 #include "symbolic/srepr.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::int64_t kStrided = 7;                   // Layout
@@ -537,4 +537,4 @@ void write_tensor_places(const std::vector<WrittenTensor>& tensors,
   json.flush();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

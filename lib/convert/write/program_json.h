@@ -8,7 +8,7 @@
 
 #include "convert/lower/written_program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The version of torch/_export/serde/schema.py that the JSON follows: the lowest that torch 2.9 reads.
 inline constexpr int kProgramSchemaMajor = 8, kProgramSchemaMinor = 14;
@@ -21,4 +21,4 @@ void write_program_json(const WrittenProgram& program, std::ostream& out);
 void write_tensor_places(const std::vector<WrittenTensor>& tensors,
                          const std::function<std::string(const WrittenTensor&)>& path_of, std::ostream& out);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

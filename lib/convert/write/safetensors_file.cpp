@@ -17,7 +17,7 @@
 #include "support/json_emitter.h"
 #include "support/saturated.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 struct TypeName {
@@ -175,4 +175,4 @@ void SafetensorsFile::write(const Program& model, const ModelFile& file, std::os
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "convert/write/program_archive.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The parameters and buffers of all programs, each name once.
 class SafetensorsFile {
@@ -37,4 +37,4 @@ class SafetensorsFile {
   std::vector<Refusal> refusals_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "support/text/words.h"
 #include "symbolic/expression.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Kind = Expression::Kind;
@@ -413,4 +413,4 @@ std::optional<std::string> problem_of_tree_text(std::string_view text, bool argu
   return std::nullopt;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Each function returns why the text is refused; nothing where evaluating it only computes.
 
@@ -20,4 +20,4 @@ std::optional<std::string> problem_of_guard_text(std::string_view text);
 // structure is that of (args, kwargs), whose keys become names of parameters.
 std::optional<std::string> problem_of_tree_text(std::string_view text, bool arguments);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

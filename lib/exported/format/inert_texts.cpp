@@ -18,7 +18,7 @@
 #include "support/text/printable.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Inert = InertText;
@@ -429,4 +429,4 @@ std::optional<std::string> problem_of_example_inputs(std::string_view pickle) {
   return std::nullopt;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

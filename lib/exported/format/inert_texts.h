@@ -25,7 +25,7 @@
 
 #include "support/json_document.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The texts, or values, that are inert in a place.
 enum class InertText : std::uint8_t {
@@ -83,4 +83,4 @@ std::optional<std::string> problem_of_target_text(std::string_view target);
 // escapes all but quotes.  Returns why it is refused.
 std::optional<std::string> problem_of_example_inputs(std::string_view pickle);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

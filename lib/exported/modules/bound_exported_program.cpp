@@ -6,7 +6,7 @@
 #include "graph/analysis/text_form.h"
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 BoundExportedProgram::BoundExportedProgram(const ExportedProgram& program, const TraceOptions& options)
     : program_(program), options_(by_own_inputs(options, program)), dimensions_(program.dimensions()) {
@@ -89,4 +89,4 @@ std::unique_ptr<BoundProgram> ExportedProgram::bind(const TraceOptions& options,
   return std::make_unique<BoundExportedProgram>(*this, options);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

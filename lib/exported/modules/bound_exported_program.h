@@ -14,7 +14,7 @@
 #include "trace/options/options.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class BoundExportedProgram : public BoundProgram {
  public:
@@ -42,4 +42,4 @@ class BoundExportedProgram : public BoundProgram {
   mutable std::unique_ptr<CallIndex> calls_;  // made on first use
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 
 #include "graph/node_spec.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // A copy of some operations of a graph.
@@ -162,4 +162,4 @@ std::vector<std::vector<NodeId>> outputs_of_calls(const ProgramView& graph, cons
   return given;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

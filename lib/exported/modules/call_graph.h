@@ -11,7 +11,7 @@
 #include "exported/modules/local_sizes.h"
 #include "exported/program/hierarchy.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct CallGraph {
   ExportedGraph graph;  // its inputs enter the call, its outputs leave it
@@ -57,4 +57,4 @@ class CallIndex {
 // Returns, by call, the values that it makes and that are used outside it, in order of definition.
 std::vector<std::vector<NodeId>> outputs_of_calls(const ProgramView& graph, const Hierarchy& hierarchy);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

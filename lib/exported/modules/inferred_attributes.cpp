@@ -1,6 +1,6 @@
 #include "exported/modules/inferred_attributes.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Adds the operations of the graph and its subgraphs to the sites of the modules that run them.
@@ -25,4 +25,4 @@ std::vector<ModuleAttributes> attributes_of_modules(const ProgramView& graph, co
   return attributes_of_modules(hierarchy.modules(), parameters, sites);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

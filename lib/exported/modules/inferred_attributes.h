@@ -7,10 +7,10 @@
 #include "exported/program/hierarchy.h"
 #include "trace/modules/leaf_attributes.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns, by module of `hierarchy`, the attributes that leaf_attributes.h infers.
 std::vector<ModuleAttributes> attributes_of_modules(const ProgramView& graph, const Hierarchy& hierarchy,
                                                     const std::vector<ParameterRecord>& parameters);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "opinfo/operator_entry.h"
 #include "symbolic/affine.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns whether all tensors that the operation writes to are such that operations of the call have made in
@@ -155,4 +155,4 @@ std::vector<KeptCall> KeptFunctions::find_calls(const ProgramView& graph,
   return calls;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 #include "trace/modules/recorded_calls.h"
 #include "trace/tracer/leaf_rules.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct KeptCall {
   std::string function;  // qualified name
@@ -39,7 +39,9 @@ class KeptFunctions {
   std::vector<Diagnostic> followed() const { return followed_.reasons(); }
   // Returns whether the program's stack traces name functions, as those of strict=True do; others only have
   // frames of `forward`.
-  bool are_told() const { return program_.hierarchy().is_strict() || has_seen_strict_ || has_seen_function_; }
+  bool are_known() const {
+    return program_.hierarchy().is_strict() || has_seen_strict_ || has_seen_function_;
+  }
 
  private:
   // Returns the frames of an operation, innermost first; empty when they are not known.
@@ -55,4 +57,4 @@ class KeptFunctions {
   bool has_seen_strict_ = false;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 
 #include "exported/program/exported_program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 LeafCall plain_call(const Boundary& boundary) {
   LeafCall call;
@@ -64,4 +64,4 @@ std::optional<LeafCall> recorded_call(const LeafOperations& leaf, const CallSign
   return call;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -39,7 +39,7 @@
 
 #include "analysis/program_operations.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct CallSignature;
 
@@ -82,4 +82,4 @@ struct LeafNames {
 std::optional<LeafCall> torch_nn_call(const LeafOperations& leaf, std::string_view type,
                                       const LeafNames& names);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

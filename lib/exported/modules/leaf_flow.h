@@ -14,7 +14,7 @@
 #include "exported/modules/leaf_call.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 template <std::size_t N>
 bool is_among(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -103,4 +103,4 @@ inline std::optional<NodeId> given_value(const Flow& flow, const Argument& argum
   return flow.enters(source) ? std::optional(source) : std::nullopt;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

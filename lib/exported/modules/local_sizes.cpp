@@ -6,7 +6,7 @@
 
 #include "symbolic/affine.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The number of steps in which a size is computed again.  Models need a few; with more, the value itself
@@ -15,14 +15,15 @@ constexpr int kMaxSteps = 64;
 
 }  // namespace
 
-LocalSizes::LocalSizes(const ProgramView& graph, const ProgramView& said) : graph_(graph), said_(said) {}
+LocalSizes::LocalSizes(const ProgramView& graph, const ProgramView& without_options)
+    : graph_(graph), without_options_(without_options) {}
 
 bool is_size(const Meta& meta) {
   const ValueKind kind = meta.kind();
   return kind == ValueKind::kInt || kind == ValueKind::kBool || kind == ValueKind::kFloat;
 }
 
-bool LocalSizes::is_size(NodeId value) const { return fxtrace::is_size(graph_.meta(value)); }
+bool LocalSizes::is_size(NodeId value) const { return internal::is_size(graph_.meta(value)); }
 
 bool LocalSizes::has_maker(NodeId value) const {
   return is_size(value) && graph_.is_operation(value) && graph_.facts(value).gives_value &&
@@ -41,15 +42,15 @@ const LocalSizes::Dims& LocalSizes::tensors_with(NodeId size) const {
   static const Dims none;
   if (!dims_) {
     dims_.emplace();
-    for (const NodeId id : said_.graph().order()) {
-      const auto& shape = said_.meta(id).shape;
-      if (!shape || !said_.facts(id).gives_value) continue;
+    for (const NodeId id : without_options_.graph().order()) {
+      const auto& shape = without_options_.meta(id).shape;
+      if (!shape || !without_options_.facts(id).gives_value) continue;
       for (std::size_t dim = 0; dim < shape->size(); ++dim) {
         if (!(*shape)[dim].number()) (*dims_)[(*shape)[dim].text()].emplace_back(id, dim);
       }
     }
   }
-  const auto& value = said_.meta(size).value;
+  const auto& value = without_options_.meta(size).value;
   const auto found = value ? dims_->find(value->text()) : dims_->end();
   return found == dims_->end() ? none : found->second;
 }
@@ -62,7 +63,7 @@ class LocalSizes::Side {
       : sizes_(sizes), evaluates_(evaluates) {
     std::unordered_set<std::string> seen;
     for (const NodeId tensor : tensors) {
-      const auto& shape = sizes.said_.meta(tensor).shape;
+      const auto& shape = sizes.without_options_.meta(tensor).shape;
       if (!shape) continue;
       for (const Expression& dim : *shape) {
         if (!dim.number() && dim.size() != nullptr && seen.insert(dim.text()).second)
@@ -73,7 +74,7 @@ class LocalSizes::Side {
 
   // Returns whether the shapes alone give the value.
   bool tells(NodeId value) const {
-    const auto& meta = sizes_.said_.meta(value).value;
+    const auto& meta = sizes_.without_options_.meta(value).value;
     const SymInt* size = meta ? meta->size() : nullptr;
     return size != nullptr &&
            (evaluates_ ? find_source(*size, dims_).has_value()
@@ -214,4 +215,4 @@ void LocalSizes::settle(Boundary& boundary, std::vector<NodeId>& operations,
                 [&](NodeId value) { return is_size(value) && outside.computes(value, is_elsewhere); });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

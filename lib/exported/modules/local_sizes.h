@@ -20,16 +20,16 @@
 
 #include "analysis/program_operations.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns whether the value is a number or a condition, as arithmetic of sizes makes them.
 bool is_size(const Meta& meta);
 
 class LocalSizes {
  public:
-  // `said` is the same graph with the sizes that it has without options, as the arguments of a call must not
-  // depend on options.  Both must outlive this.
-  LocalSizes(const ProgramView& graph, const ProgramView& said);
+  // `without_options` is the same graph with the sizes that it has without options, as the arguments of a
+  // call must not depend on options.  Both must outlive this.
+  LocalSizes(const ProgramView& graph, const ProgramView& without_options);
 
   // Returns the boundary of `operations`, as boundary_of() gives it, without the sizes that can be computed
   // on their side of it:
@@ -61,8 +61,8 @@ class LocalSizes {
   std::vector<NodeId> without(const std::vector<NodeId>& operations,
                               const std::function<bool(NodeId)>& goes) const;
 
-  const ProgramView graph_, said_;
+  const ProgramView graph_, without_options_;
   mutable std::optional<std::unordered_map<std::string, Dims>> dims_;  // by text; made on first use
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

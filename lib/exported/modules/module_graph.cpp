@@ -26,7 +26,7 @@
 #include "trace/options/input_choice.h"
 #include "trace/tracer/guard_expression.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr CallId kUnknown = UINT32_MAX;
@@ -34,19 +34,19 @@ constexpr CallId kNoLeaf = UINT32_MAX - 1;
 
 // The state of a graph that is being recorded: the program's, or that of a subgraph.
 struct Environment {
-  // `said_graph`: see LocalSizes.
-  Environment(const ProgramView& g, const ProgramView& said_graph, const CustomCosts& custom)
+  // `without_options`: see LocalSizes.
+  Environment(const ProgramView& g, const ProgramView& without_options, const CustomCosts& custom)
       : graph(g),
-        said(said_graph),
+        plain(without_options),
         nodes(g.graph().id_count()),
         uses(count_uses(g)),
         costs(g.module_graph(), custom, &uses),
         origin(origins(g)),
-        sizes(g, said_graph) {
+        sizes(g, without_options) {
     for (const NodeId object : g.objects()) objects.emplace(object.index, *g.node(object).target);
   }
 
-  const ProgramView graph, said;
+  const ProgramView graph, plain;
   std::vector<NodeId> nodes;        // by value: the node that has it; invalid without one
   std::vector<std::uint32_t> uses;  // by value
   NodeCosts costs;                  // of leaves
@@ -100,9 +100,9 @@ class ModuleGraphBuilder {
     record_output(env, signature);
     finish(env, signature);
     if (!functions_) return;
-    tracer_.cannot_keep(functions_->followed());
-    if (!functions_->are_told()) {
-      tracer_.rules().cannot_tell_functions(
+    tracer_.add_unwrapped_calls(functions_->followed());
+    if (!functions_->are_known()) {
+      tracer_.rules().set_functions_unknown(
           {"--wrap keeps nothing: the file does not name the functions of its operations, as it does with "
            "torch.export.export(..., strict=True)"});
     }
@@ -197,7 +197,7 @@ class ModuleGraphBuilder {
     if (lifted == env.lifted.end()) {
       const auto object = env.objects.find(origin.index);
       if (object != env.objects.end()) return tracer_.get_attr(object->second, meta, std::nullopt);
-      Found found;
+      DecidedParts found;
       if (can_compute(env, value, found)) return compute(env, value);
       throw Error(ErrorKind::kInternal, "nothing holds the value '" + env.graph.value_name(value) + "'");
     }
@@ -212,21 +212,21 @@ class ModuleGraphBuilder {
   // --- sizes that a leaf has computed ---
 
   // The answers of can_compute() in one search, by value, so that each value is examined once.
-  using Found = std::unordered_map<std::uint32_t, bool>;
+  using DecidedParts = std::unordered_map<std::uint32_t, bool>;
 
-  bool is_there(const Environment& env, NodeId value, Found& found, int depth) const {
+  bool is_there(const Environment& env, NodeId value, DecidedParts& found, int depth) const {
     return env.nodes[value.index].valid() || env.nodes[env.origin[value.index].index].valid() ||
            env.fixed.count(value.index) != 0 || is_models_own(env, value) ||
            can_compute(env, value, found, depth);
   }
-  bool can_compute(const Environment& env, NodeId value, Found& found, int depth = 0) const {
+  bool can_compute(const Environment& env, NodeId value, DecidedParts& found, int depth = 0) const {
     constexpr int kMaxDepth = 64;
     if (!env.sizes.is_size(value) || depth > kMaxDepth) return false;
     if (const auto known = found.find(value.index); known != found.end()) return known->second;
     const bool result = can_repeat(env, value, found, depth) || find_tensor(env, value) != nullptr;
     return found.emplace(value.index, result).first->second;
   }
-  bool can_repeat(const Environment& env, NodeId value, Found& found, int depth = 0) const {
+  bool can_repeat(const Environment& env, NodeId value, DecidedParts& found, int depth = 0) const {
     bool all = env.sizes.has_maker(value);
     if (all) {
       for_each_input(env.graph.node(value),
@@ -245,7 +245,7 @@ class ModuleGraphBuilder {
   NodeId compute(Environment& env, NodeId value) {
     const Meta& meta = env.graph.meta(value);
     NodeId& node = env.nodes[value.index];
-    Found found;
+    DecidedParts found;
     if (!can_repeat(env, value, found)) {
       const auto [tensor, dim] = *find_tensor(env, value);
       const Argument place(static_cast<std::int64_t>(dim));
@@ -467,7 +467,7 @@ class ModuleGraphBuilder {
     const CallId call = open_.empty() ? base_ : open_.back();
     if (!outer.subgraphs.insert(name).second) return;
     tracer_.begin_subgraph(name);
-    Environment env(graph, outer.said.find_subgraph(name).value_or(graph), bound_.custom_costs());
+    Environment env(graph, outer.plain.find_subgraph(name).value_or(graph), bound_.custom_costs());
     bind_inputs(outer, operation, env);
     record_inputs(env);
     record_all(env);
@@ -528,7 +528,7 @@ class ModuleGraphBuilder {
     if (&env.graph.module_graph() == &bound_.graph().module_graph()) {
       const CallSignature* signature = program_.find_signature(calls_[leaf]);
       const auto is_known = [&](NodeId value) {
-        Found found;
+        DecidedParts found;
         return is_there(env, value, found, 0);
       };
       if (signature != nullptr) call = recorded_call(inside, *signature, is_known);
@@ -921,4 +921,4 @@ void build_module_graph(const BoundExportedProgram& program, ModuleId root, bool
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

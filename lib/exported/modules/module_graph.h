@@ -4,7 +4,7 @@
 #include "trace/tracer/graph_tracer.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class BoundExportedProgram;
 
@@ -14,4 +14,4 @@ class BoundExportedProgram;
 void build_module_graph(const BoundExportedProgram& program, ModuleId root, bool root_is_leaf,
                         GraphTracer& tracer);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

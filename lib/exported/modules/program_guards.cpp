@@ -13,7 +13,7 @@
 #include "support/text/identifier.h"
 #include "trace/tracer/guard_expression.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 class ProgramGuards {
@@ -154,4 +154,4 @@ std::vector<Expression> program_guards(const BoundExportedProgram& bound,
   return ProgramGuards(bound, placeholders).all();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -34,7 +34,7 @@
 #include "exported/modules/bound_exported_program.h"
 #include "symbolic/expression.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the guards over the placeholders, and over the arguments of forward where these are nested.
 // `placeholders` are the names of the placeholders, one for each input of the program's graph; the name is
@@ -42,4 +42,4 @@ namespace fxtrace {
 std::vector<Expression> program_guards(const BoundExportedProgram& bound,
                                        const std::vector<std::string>& placeholders);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

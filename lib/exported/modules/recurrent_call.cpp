@@ -2,7 +2,7 @@
 
 #include <set>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // --- one operator ---
@@ -61,7 +61,7 @@ std::optional<LeafCall> fused_call(const LeafOperations& leaf, const Flow& flow,
 // --- decomposed: a product with weight_hh for each step, layer and direction ---
 
 // The paths of the results in the value that a module returns.
-struct Results {
+struct ResultPaths {
   std::vector<Argument> sequence, hidden, cell;
 };
 
@@ -69,7 +69,7 @@ struct Decomposed {
   std::string_view module;
   bool has_cell_state;
   bool is_one_step;
-  Results results;
+  ResultPaths results;
 };
 
 const Decomposed* find_decomposed(std::string_view module) {
@@ -251,4 +251,4 @@ std::optional<LeafCall> recurrent_call(const LeafOperations& leaf, const Flow& f
   return kind != nullptr ? DecomposedCall(leaf, flow, *kind).make() : std::nullopt;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,10 +7,10 @@
 
 #include "exported/modules/leaf_flow.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the call of a recurrent module; `module` is the name of its class in torch.nn.  Returns nothing for
 // other classes, and when the operations are not those of such a module.
 std::optional<LeafCall> recurrent_call(const LeafOperations& leaf, const Flow& flow, std::string_view module);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The number of steps in all windows together; beyond it, calls stay split where they are.
@@ -176,4 +176,4 @@ std::vector<Step> schedule(const ProgramView& graph,
   return Scheduler(graph).run(leaf_of);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -46,7 +46,7 @@
 
 #include "analysis/program_operations.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // An operation that no leaf's call runs, or a leaf's call with the operations that it stands for.
 struct Step {
@@ -59,4 +59,4 @@ struct Step {
 std::vector<Step> schedule(const ProgramView& graph,
                            const std::function<std::optional<CallId>(NodeId)>& leaf_of);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "exported/modules/leaf_flow.h"
 #include "exported/modules/recurrent_call.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the name of a class of torch.nn; empty for other types.
@@ -378,4 +378,4 @@ std::optional<LeafCall> torch_nn_call(const LeafOperations& leaf, std::string_vi
   return takes_all ? call : std::nullopt;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

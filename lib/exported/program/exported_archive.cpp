@@ -9,7 +9,7 @@
 #include "support/error.h"
 #include "support/json_document.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr const char* kOldProgram = "serialized_exported_program.json";
@@ -281,4 +281,4 @@ Constant ExportedArchive::read_constant(const TensorRecord& tensor) const {
   return constant;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

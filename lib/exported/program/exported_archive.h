@@ -13,7 +13,7 @@
 #include "archive/zip_archive.h"
 #include "graph/graph.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class JsonDocument;
 
@@ -76,4 +76,4 @@ class ExportedArchive {
   std::vector<std::string> models_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -14,7 +14,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::int64_t kSchemaMajor = 8;                   // torch/_export/serde/schema.py
@@ -368,7 +368,7 @@ void ExportedProgram::read_root_call(const JsonValue& signature) {
 void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>& tensors,
                                       const std::vector<Hierarchy::NamedTensor>& names) {
   constexpr std::size_t kNoInput = SIZE_MAX;
-  struct Found {
+  struct FoundTensor {
     std::uint32_t module;
     ParameterKind kind;
     std::size_t position;
@@ -377,7 +377,7 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
     std::string name_in_program;
     auto order() const { return std::tuple(module, kind, position); }
   };
-  std::vector<Found> found;
+  std::vector<FoundTensor> found;
   const auto owner_of = [&](const std::string& name) {
     return hierarchy_.find_module(std::string(QualifiedName(name).parent())).value_or(ModuleId{0}).index;
   };
@@ -417,13 +417,14 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
     const auto kind = tensor.is_parameter ? ParameterKind::kParameter : ParameterKind::kBuffer;
     found.push_back({owner_of(first), kind, tensor.position, kNoInput, first, name});
   }
-  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.order() < b.order(); });
+  std::sort(found.begin(), found.end(),
+            [](const FoundTensor& a, const FoundTensor& b) { return a.order() < b.order(); });
 
   std::unordered_map<std::string_view, std::size_t> numbers;
   for (const Hierarchy::NamedTensor& item : names) numbers.emplace(item.name, item.tensor);
   std::unordered_map<std::size_t, std::string> first_names;
   std::map<std::string, std::string> alias_of;
-  for (const Found& item : found) {
+  for (const FoundTensor& item : found) {
     const Meta meta = item.input != kNoInput ? graph().meta(inputs_[item.input]) : Meta{};
     ParameterRecord record;
     record.name = item.name;
@@ -517,4 +518,4 @@ const ExportedProgram* as_exported(const Program* program) {
   return dynamic_cast<const ExportedProgram*>(program);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -18,7 +18,7 @@
 #include "trace/options/options.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A parameter, buffer, constant or object that the program lifted to an input of its graph.
 struct LiftedInput {
@@ -105,4 +105,4 @@ class ExportedProgram : public Program {
 // Returns the program as one of torch.export; null when it is of another kind.
 const ExportedProgram* as_exported(const Program* program);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

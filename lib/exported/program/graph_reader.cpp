@@ -16,7 +16,7 @@
 #include "support/error.h"
 #include "support/text/python_keyword.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string quoted(std::string_view name) { return "'" + std::string(name.substr(0, 100)) + "'"; }
@@ -360,7 +360,7 @@ class Reading {
       id = define(itself->name, itself->place, std::move(spec));
       if (operation.name.empty()) operation.name = itself->name;
     } else {
-      spec.name_hint = operation.name;
+      spec.name = operation.name;
       id = graph_.append(std::move(spec));
     }
     read_.name_operation(id, operation.name);
@@ -690,4 +690,4 @@ ExportedGraph read_graph(const std::shared_ptr<const JsonDocument>& document, co
   return Reading(document, hierarchy).run(graph, tokens);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

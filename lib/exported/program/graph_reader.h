@@ -15,7 +15,7 @@
 #include "graph/program_view.h"
 #include "support/json_document.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using TokenNames = std::unordered_set<std::string_view>;
 
@@ -40,4 +40,4 @@ std::int64_t dtype_number(std::string_view name);
 std::int64_t layout_number(std::string_view name);
 std::int64_t memory_format_number(std::string_view name);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 #include "support/error.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Each level of a path is a module whose own path is as long again, and each call keeps its path.
@@ -220,7 +220,7 @@ void Hierarchy::find_names_of_expressions(const std::vector<NamedTensor>& tensor
     called_[own] = true;
     by_key_[key].insert(own);
   };
-  std::vector<std::string> untold;  // keys of modules that use no tensors
+  std::vector<std::string> undetermined;  // keys of modules that use no tensors
   for (const auto& [key, paths] : by_key_) {
     if (std::ranges::any_of(paths, [&](std::size_t path) { return named.contains(paths_[path]); })) continue;
     std::set<std::string> names, owners;
@@ -241,16 +241,17 @@ void Hierarchy::find_names_of_expressions(const std::vector<NamedTensor>& tensor
     if (names.size() == 1 && !names.begin()->empty() && declared_.contains(*names.begin()))
       settle(paths, key, *names.begin());
     else if (!has_uses)
-      untold.push_back(key);
+      undetermined.push_back(key);
   }
   // A part of a module that has its name now is no question.
-  std::erase_if(untold, [&](const std::string& key) {
+  std::erase_if(undetermined, [&](const std::string& key) {
     return std::ranges::any_of(by_key_[key], [&](std::size_t path) {
       return std::ranges::any_of(expressions_,
                                  [&](const std::string& of) { return paths_[path].starts_with(of + "."); });
     });
   });
-  if (untold.size() == 1 && idle.size() == 1) settle(std::set(by_key_[untold[0]]), untold[0], *idle.begin());
+  if (undetermined.size() == 1 && idle.size() == 1)
+    settle(std::set(by_key_[undetermined[0]]), undetermined[0], *idle.begin());
 }
 
 // Finds the names of one module by their equal keys, which programs exported with strict=True have.
@@ -520,4 +521,4 @@ CallId Hierarchy::common_call(CallId a, CallId b) const {
   return a;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

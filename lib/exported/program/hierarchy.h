@@ -55,7 +55,7 @@
 #include "graph/program_view.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class Hierarchy {
  public:
@@ -151,4 +151,4 @@ class Hierarchy {
   std::unordered_map<std::string, ModuleId> by_path_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "support/text/words.h"
 #include "trace/options/input_choice.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string key_text(const Argument& key) {
@@ -139,4 +139,4 @@ TraceOptions by_own_inputs(const TraceOptions& options, const ExportedProgram& p
   return own;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "exported/program/exported_program.h"
 #include "trace/options/options.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // An argument of forward.
 struct NestedArgument {
@@ -24,4 +24,4 @@ std::vector<NestedArgument> nested_arguments(const ExportedProgram& program);
 // d_a="$PH".  Throws Error(kUsage) for a value that is not nested like the input.
 TraceOptions by_own_inputs(const TraceOptions& options, const ExportedProgram& program);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -17,7 +17,7 @@
 #include "symbolic/sym_int.h"
 #include "trace/options/input_spec.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Calls f(name) for the dimensions in `value`.
@@ -397,4 +397,4 @@ std::optional<bool> ProgramDimensions::decide(const ShapeEnv& dimensions, const 
   return all;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -20,7 +20,7 @@
 #include "trace/options/options.h"
 #include "trace/tracer/diagnostic.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A constraint of the program on a size: "s77" is in 2..64.
 struct RangeConstraint {
@@ -80,4 +80,4 @@ class ProgramDimensions {
   std::map<std::string, SymInt> beyond_;  // numbers outside of the ranges, by dimension
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Operations that only compute sizes are not compared: a size is computed in the call that needs it first,
@@ -97,4 +97,4 @@ bool CallComparison::does_the_same(const Place& a, const Place& b, bool& other_s
   return same_sizes || !any_tensor || other_sizes;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "analysis/program_operations.h"
 #include "exported/program/hierarchy.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Compares calls of modules of one type whose tensors are all tied, by their operations.  The calls are of
 // two modules where they differ in operators or in arguments that are not tensors (a stride, a probability,
@@ -36,4 +36,4 @@ class CallComparison {
   std::vector<std::map<std::string_view, std::vector<CallId>>> children_;  // by call, then by name in it
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <string>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::string_view kFrame = "File \"";
@@ -122,4 +122,4 @@ std::optional<SourceLocation> calling_frame(std::string_view stack_trace, std::u
   return found;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

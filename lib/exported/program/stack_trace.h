@@ -9,7 +9,7 @@
 #include "graph/node.h"
 #include "trace/modules/recorded_calls.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the innermost frame, the place of the operation.  Nothing for a text without frames.
 std::optional<SourceLocation> innermost_frame(std::string_view stack_trace);
@@ -23,4 +23,4 @@ std::optional<SourceLocation> calling_frame(std::string_view stack_trace, std::u
 // Returns all frames, innermost first.
 std::vector<StackFrame> frames(std::string_view stack_trace);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

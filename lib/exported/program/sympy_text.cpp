@@ -11,7 +11,7 @@
 #include "support/text/identifier.h"
 #include "symbolic/python_operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Kind = Expression::Kind;
@@ -120,4 +120,4 @@ Expression expression_of_sympy(std::string_view text) {
   return value.size() == nullptr && is_srepr ? Expression::parse(value.text()) : value;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

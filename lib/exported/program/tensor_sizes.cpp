@@ -10,7 +10,7 @@
 #include "shapes/scalar_type.h"
 #include "support/text/utf8.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::size_t kMaxName = 200;
@@ -71,4 +71,4 @@ std::optional<std::string> problem_of_size(const std::string& name, const Stored
          " bytes";
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

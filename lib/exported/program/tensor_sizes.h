@@ -10,7 +10,7 @@
 #include "archive/security_finding.h"
 #include "archive/state_dict.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns a finding for each tensor whose elements reach beyond its record, or whose record is missing, of
 // all programs in the archive.  `info` is the result of identify_file().  Throws Error(kInput) for damaged
@@ -21,4 +21,4 @@ std::vector<SecurityFinding> find_cut_tensors(const FileInfo& info);
 std::optional<std::string> problem_of_size(const std::string& name, const StoredTensor& tensor,
                                            std::uint64_t size);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

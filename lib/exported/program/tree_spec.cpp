@@ -10,7 +10,7 @@
 #include "support/error.h"
 #include "support/json_document.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::array<std::string_view, 6> kBuiltins{"builtins.dict",           "builtins.list",
@@ -180,4 +180,4 @@ std::vector<std::vector<Argument>> TreeSpec::paths() const {
   return result;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 
 #include "graph/argument.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct TreeSpec {
   enum class Kind { kLeaf, kNone, kTuple, kList, kDict };
@@ -34,4 +34,4 @@ struct TreeSpec {
   std::vector<std::vector<Argument>> paths() const;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -15,7 +15,7 @@
 #include "support/text/utf8.h"
 #include "symbolic/python_operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::size_t kMaxShownName = 100;
@@ -400,4 +400,4 @@ void CallCheck::bodies(const Node& operation, const Tell& tell) const {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "support/json_document.h"
 #include "symbolic/shape_env.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class CallCheck {
  public:
@@ -47,4 +47,4 @@ class CallCheck {
   std::vector<AbstractValue> known_;  // by value
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

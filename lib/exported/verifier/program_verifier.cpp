@@ -29,7 +29,7 @@
 #include "support/text/identifier.h"
 #include "support/text/utf8.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using FaultKind = ProgramFaultKind;
@@ -669,4 +669,4 @@ std::vector<ProgramFault> verify_programs(const FileInfo& info, const ProgramChe
   return faults;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

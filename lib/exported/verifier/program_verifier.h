@@ -7,7 +7,7 @@
 #include "archive/file_kind.h"
 #include "graph/analysis/program_fault.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct ProgramChecks {
   bool contents = true;  // read the weights, whose checksums the archive has
@@ -18,4 +18,4 @@ struct ProgramChecks {
 // program.
 std::vector<ProgramFault> verify_programs(const FileInfo& info, const ProgramChecks& checks);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

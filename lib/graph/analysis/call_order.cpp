@@ -1,6 +1,6 @@
 #include "graph/analysis/call_order.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 CallOrder::CallOrder(const Execution& execution) {
   auto other = execution.method_calls.begin();
@@ -43,4 +43,4 @@ std::optional<std::size_t> CallOrder::find_calls(const Scope& scope) const {
   return calls != nullptr && number <= calls->size() ? std::optional((*calls)[number - 1]) : std::nullopt;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

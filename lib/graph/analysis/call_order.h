@@ -10,7 +10,7 @@
 
 #include "graph/graph.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct OrderedCall {
   std::string_view module;
@@ -45,4 +45,4 @@ class CallOrder {
       others_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "support/saturated.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 void add(std::optional<SymInt>& sum, const std::optional<SymInt>& more) {
@@ -99,4 +99,4 @@ Summary summarize(const GraphCollection& collection) {
   return summary;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

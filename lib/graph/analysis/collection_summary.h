@@ -12,7 +12,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Summary {
   std::int64_t graphs = 0;
@@ -37,4 +37,4 @@ Summary summarize(const GraphCollection& collection);
 // Returns the number of modules that failed, shared ones counted once.
 std::size_t count_failed(const GraphCollection& collection);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

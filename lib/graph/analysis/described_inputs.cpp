@@ -5,7 +5,7 @@
 #include "shapes/scalar_type.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 bool lacks_sizes(const Meta& meta) {
@@ -53,4 +53,4 @@ std::string option_to_name_a_size(const GraphCollection& collection, const std::
   return "";
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

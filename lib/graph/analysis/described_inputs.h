@@ -5,7 +5,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns whether the sizes of a tensor among the inputs, or the value of an integer, are not known.
 bool lacks_sizes(const Graph& graph);
@@ -14,4 +14,4 @@ bool lacks_sizes(const Graph& graph);
 // sizes that are not known.  Empty where no input takes names, as those of an exported program do not.
 std::string option_to_name_a_size(const GraphCollection& collection, const std::string& name);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include "support/text/identifier.h"
 #include "symbolic/affine.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the symbol of a place inside polynomials: a name that no dimension has.
@@ -131,4 +131,4 @@ Expression DimensionPlaces::over_inputs(const Expression& condition) const {
                                 Expression::parse(with_texts(other)));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

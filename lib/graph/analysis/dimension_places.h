@@ -45,7 +45,7 @@
 #include "graph/analysis/input_sizes.h"
 #include "graph/graph.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the name of an input in guards: the parameter's name `input`, not the node's name input_1.
 const std::string& input_name(const Node& placeholder);
@@ -75,4 +75,4 @@ class DimensionPlaces {
   std::map<std::string, std::size_t> position_;     // index in places_, by the place's text: x.size(0)
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -1,6 +1,6 @@
 #include "graph/analysis/fold_numbers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 std::optional<PythonNumber> number_of(const Argument& argument) {
   if (const auto* boolean = argument.get_if<bool>()) return *boolean;
@@ -21,4 +21,4 @@ std::optional<Argument> fold(std::string_view target, const std::vector<Argument
   return std::visit([](auto number) { return Argument(number); }, *result);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 #include "graph/argument.h"
 #include "symbolic/python_operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the number or truth value that the argument is; nothing for others.
 std::optional<PythonNumber> number_of(const Argument& argument);
@@ -16,4 +16,4 @@ std::optional<PythonNumber> number_of(const Argument& argument);
 // Returns evaluate_python() of numbers; nothing when an argument is none.
 std::optional<Argument> fold(std::string_view target, const std::vector<Argument>& args);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

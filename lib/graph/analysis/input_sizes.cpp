@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Kind = Expression::Kind;
@@ -167,4 +167,4 @@ bool InputSizes::is_told_by_shapes(const Expression& condition) const {
   return left.relation() == Relation::kEqual && left.parts()[0] == left.parts()[1];
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "symbolic/expression.h"
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A size of a tensor input, or an input that is an integer itself.
 struct InputSize {
@@ -74,4 +74,4 @@ class InputSizes {
   std::vector<InputSize> sizes_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // A limit on merged parameters: operands in a hostile file can stand for any number of them, if several
@@ -152,4 +152,4 @@ void ParameterUses::visit_graph(const ModuleGraph& graph, Values values, const V
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

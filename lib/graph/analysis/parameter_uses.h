@@ -13,7 +13,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A parameter is used by a node that takes it as an argument, and by a call of a leaf that owns it.  An
 // operator that runs subgraphs only passes its operands on: the nodes that take them inside are the users.
@@ -50,4 +50,4 @@ class ParameterUses {
   std::int64_t merged_ = 0;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

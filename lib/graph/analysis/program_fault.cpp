@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 const char* to_string(ProgramFaultKind kind) {
   constexpr std::array<const char*, kProgramFaultKinds> kNames = {"form", "signature", "record",
@@ -10,4 +10,4 @@ const char* to_string(ProgramFaultKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

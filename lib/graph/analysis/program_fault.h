@@ -8,7 +8,7 @@
 
 #include "graph/node.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 enum class ProgramFaultKind {
   kForm,       // the form: names defined twice or used before their definition, unknown syntax
@@ -32,4 +32,4 @@ struct ProgramFault {
   std::optional<SourceLocation> source = {};
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string quoted(std::string_view text) {
@@ -172,4 +172,4 @@ std::string place_text(const SourceLocation& source) {
   return source.text.empty() ? place : place + ": " + source.text;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -21,7 +21,7 @@
 
 #include "graph/graph.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Return the two parts of such a line: the node without its scope, and the scope, which is empty for the
 // root's first call.  No argument is begun behind the first `most` bytes: a list may name a node with a long
@@ -45,4 +45,4 @@ std::string shape_text(const std::vector<std::int64_t>& shape);  // "[2, 3]"
 // Returns "net.py:12: return x + y", for messages.
 std::string place_text(const SourceLocation& source);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

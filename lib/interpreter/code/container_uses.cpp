@@ -8,7 +8,7 @@
 #include "interpreter/program/convert.h"
 #include "operators/operators.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 bool may_hold_container(const Type& type) {
   switch (type.kind()) {
@@ -174,4 +174,4 @@ ContainerUse container_use(const TorchScriptArchive& archive, Function& function
   return Search(archive).use(function, given);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

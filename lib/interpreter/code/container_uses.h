@@ -6,7 +6,7 @@
 #include "interpreter/program/names.h"
 #include "interpreter/program/torchscript_archive.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // Returns whether the type may be that of a list or dict, or of a value that holds one.
 bool may_hold_container(const Type& type);
@@ -20,4 +20,4 @@ struct ContainerUse {
 ContainerUse container_use(const TorchScriptArchive& archive, Function& function,
                            const std::vector<bool>& given);
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -7,7 +7,7 @@
 
 #include "operators/names/modules.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 bool is_hook_of(const ClassType& type, const Function& function) {
   return function.qualified_name() == type.name() + "." + std::string(function.name()) &&
@@ -146,4 +146,4 @@ std::optional<Diagnostic> hooks_in_callers(const TorchScriptProgram& program) {
       {std::move(text)}};
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -8,7 +8,7 @@
 #include "interpreter/program/torchscript_program.h"
 #include "trace/tracer/diagnostic.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 bool is_hook_of(const ClassType& type, const Function& function);
 
@@ -22,4 +22,4 @@ std::size_t count_hooks_inside(const TorchScriptProgram& program, ModuleId modul
 // the code of the module's caller, whose scope it has.  Python's stacks of the operations tell them.
 std::optional<Diagnostic> hooks_in_callers(const TorchScriptProgram& program);
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

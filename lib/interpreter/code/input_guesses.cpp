@@ -12,7 +12,7 @@
 #include "support/json_emitter.h"
 #include "support/saturated.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 constexpr int kMaxDepth = 50;  // of nested calls
@@ -20,7 +20,7 @@ constexpr std::size_t kMaxNodes = 100'000;
 
 // The facts about a value of the code: its value, if it is an object, a parameter or a constant, or the
 // inputs that it is made from.
-struct Told {
+struct ValueFacts {
   Value value;  // None: unknown
   std::set<std::size_t> inputs;
   // If the value is a number: the inputs of which it is the size of `dimension`.  If it is a list: the inputs
@@ -48,7 +48,7 @@ struct Asked {
 const OperatorFacts& facts_of(const IrNode& node) {
   std::string_view name = to_text(node.kind());
   if (name.ends_with('_')) name.remove_suffix(1);
-  return fxtrace::facts_of(name);
+  return internal::facts_of(name);
 }
 
 class Guesser {
@@ -58,13 +58,13 @@ class Guesser {
     for (std::size_t i = 1; i < formals.size(); ++i) add_input(formals[i].type);
   }
 
-  Told run(const IrGraph& graph, const std::vector<Told>& arguments, int depth) {
+  ValueFacts run(const IrGraph& graph, const std::vector<ValueFacts>& arguments, int depth) {
     const auto& formals = graph.inputs();
     for (std::size_t i = 0; i < formals.size(); ++i) {
-      told_[formals[i]] = i < arguments.size() ? arguments[i] : Told{};
+      told_[formals[i]] = i < arguments.size() ? arguments[i] : ValueFacts{};
     }
     run(*graph.block(), depth);
-    return graph.outputs().empty() ? Told{} : told_[graph.outputs()[0]];
+    return graph.outputs().empty() ? ValueFacts{} : told_[graph.outputs()[0]];
   }
 
   const std::vector<std::vector<std::string>>& specs() const { return specs_; }
@@ -79,9 +79,9 @@ class Guesser {
   }
 
   // Returns the part of containers that a node takes, in the terms of inputs; nothing for other values.
-  std::optional<Told> part_of(const Told& whole, const Value& key) {
+  std::optional<ValueFacts> part_of(const ValueFacts& whole, const Value& key) {
     constexpr std::size_t kMost = 1000;
-    Told told;
+    ValueFacts told;
     for (const std::size_t input : whole.inputs) {
       const TypePtr type = asked_[input].type;
       const auto dict = type->as<DictType>();
@@ -134,9 +134,9 @@ class Guesser {
         return;
       }
       case Symbol::kPrimListConstruct: {  // of several parameters, the first stands for the list
-        Told all;
+        ValueFacts all;
         for (const IrValue* item : node.inputs()) {
-          const Told& told = told_[item];
+          const ValueFacts& told = told_[item];
           if (all.value.is_none()) all.value = told.value;
           all.inputs.insert(told.inputs.begin(), told.inputs.end());
         }
@@ -145,7 +145,7 @@ class Guesser {
       }
       case Symbol::kPrimTupleIndex:
       case Symbol::kPrimTupleUnpack:
-        if (const Told whole = told_[node.input(0)]; !whole.inputs.empty()) {
+        if (const ValueFacts whole = told_[node.input(0)]; !whole.inputs.empty()) {
           bool is_part = false;
           for (std::size_t i = 0; i < node.outputs().size(); ++i) {
             const Value key =
@@ -160,7 +160,7 @@ class Guesser {
       case Symbol::kPrimTupleConstruct:  // the first element stands for the tuple
       case Symbol::kPrimUncheckedCast:
         if (!node.inputs().empty() && !node.outputs().empty())
-          told_[node.output(0)] = Told(told_[node.input(0)]);
+          told_[node.output(0)] = ValueFacts(told_[node.input(0)]);
         return;
       case Symbol::kPrimCallMethod:
       case Symbol::kPrimCallFunction:
@@ -171,7 +171,7 @@ class Guesser {
         if (node.kind() == Symbol::kPrimLoop) return;
         for (std::size_t i = 0; i < node.outputs().size(); ++i) {
           for (const IrBlock* block : node.blocks()) {
-            const Told result = told_[block->outputs()[i]];
+            const ValueFacts result = told_[block->outputs()[i]];
             if (!result.inputs.empty()) told_[node.outputs()[i]] = result;
           }
         }
@@ -183,10 +183,10 @@ class Guesser {
   }
 
   void call(const IrNode& node, int depth) {
-    std::vector<Told> arguments;
+    std::vector<ValueFacts> arguments;
     Function* function = nullptr;
     if (node.kind() == Symbol::kPrimCallMethod) {
-      const Told receiver = told_[node.input(0)];
+      const ValueFacts receiver = told_[node.input(0)];
       if (!receiver.value.is_object()) return;
       function = class_of(receiver.value.to_object()).find_method(node.text());
       arguments.push_back(receiver);
@@ -201,13 +201,13 @@ class Guesser {
     if (function == nullptr || !function->has_code() || !takes_input || depth >= kMaxDepth) return;
     const IrGraph* graph = archive_.find_graph(*function);
     if (graph == nullptr) return;
-    const Told result = run(*graph, arguments, depth + 1);
+    const ValueFacts result = run(*graph, arguments, depth + 1);
     if (!result.inputs.empty()) told_[node.output()] = result;
   }
 
   // --- comparisons and accesses ---
 
-  void note_size(const Told& size, std::int64_t number, bool is_exact) {
+  void note_size(const ValueFacts& size, std::int64_t number, bool is_exact) {
     constexpr std::int64_t kMost = 1 << 20;
     if (!size.dimension || number < 0 || number > kMost) return;
     for (const std::size_t input : size.sizes_of) {
@@ -238,12 +238,12 @@ class Guesser {
   // Returns false for nodes that operators handle.
   bool asks(const IrNode& node) {
     if (node.inputs().empty()) return false;
-    const Told first = told_[node.input(0)];
-    const Told second = node.inputs().size() > 1 ? told_[node.input(1)] : Told{};
+    const ValueFacts first = told_[node.input(0)];
+    const ValueFacts second = node.inputs().size() > 1 ? told_[node.input(1)] : ValueFacts{};
     const std::string_view name = to_text(node.kind());
     const bool is_tensor = node.input(0)->type()->kind() == TypeKind::kTensor;
     const auto is_size = [&](std::int64_t dimension) {
-      Told size;
+      ValueFacts size;
       size.sizes_of = first.inputs.empty() ? first.sizes_of : first.inputs;
       size.dimension = dimension;
       if (dimension != kRank) {
@@ -254,7 +254,7 @@ class Guesser {
     };
     if (!first.inputs.empty() && is_tensor) {
       if (name == "aten::size" && node.inputs().size() == 1) {
-        Told sizes;
+        ValueFacts sizes;
         sizes.sizes_of = first.inputs;
         told_[node.output()] = std::move(sizes);
         return true;
@@ -264,7 +264,7 @@ class Guesser {
       if (name == "aten::dim") return is_size(kRank);
       if ((name == "aten::select" || name == "aten::slice") && second.value.is_int()) {
         const Value index = node.inputs().size() > 2 ? told_[node.input(2)].value : Value();
-        Told size;
+        ValueFacts size;
         size.sizes_of = first.inputs;
         size.dimension = second.value.to_int();
         if (index.is_int() && name == "aten::select") {
@@ -282,7 +282,7 @@ class Guesser {
       for (const std::size_t input : first.sizes_of)
         asked_[input].rank = static_cast<std::int64_t>(node.outputs().size());
       for (std::size_t i = 0; i < node.outputs().size(); ++i) {
-        Told size;
+        ValueFacts size;
         size.sizes_of = first.sizes_of;
         size.dimension = static_cast<std::int64_t>(i);
         told_[node.outputs()[i]] = std::move(size);
@@ -333,7 +333,7 @@ class Guesser {
     const bool takes_indices = facts.example.form == ExampleForm::kIndices;  // (weight, indices)
     const std::size_t first = takes_indices ? 1 : 0;
     if (node.inputs().size() <= first) return;
-    const Told taken = told_[node.input(first)];
+    const ValueFacts taken = told_[node.input(first)];
     if (taken.inputs.empty()) return;
     if ((facts.traits & traits::kLikeFirst) != 0 && node.outputs().size() == 1) {
       told_[node.output()] = taken;
@@ -387,7 +387,7 @@ class Guesser {
   }
 
   const TorchScriptArchive& archive_;
-  std::unordered_map<const IrValue*, Told> told_;
+  std::unordered_map<const IrValue*, ValueFacts> told_;
   std::vector<std::vector<std::string>> specs_;
   std::vector<Asked> asked_;
   std::size_t nodes_ = 0;
@@ -504,7 +504,7 @@ TensorRef first_kernel(const ObjectValue& module) {
 std::vector<InputGuess> guess_inputs(const TorchScriptArchive& archive, const Ref<ObjectValue>& self,
                                      Function& method) {
   std::vector<InputGuess> guesses;
-  std::vector<Told> arguments;
+  std::vector<ValueFacts> arguments;
   arguments.push_back({Value(self), {}, {}, {}});
   const auto& formals = method.schema().arguments;
   for (std::size_t i = 1; i < formals.size(); ++i) {
@@ -534,4 +534,4 @@ std::vector<InputGuess> guess_inputs(const TorchScriptArchive& archive, const Re
   return guesses;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

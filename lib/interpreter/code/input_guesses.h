@@ -7,11 +7,11 @@
 #include "interpreter/program/torchscript_archive.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // Returns one guess for each input, without running code; a guess has no specs when the code does not
 // determine any.
 std::vector<InputGuess> guess_inputs(const TorchScriptArchive& archive, const Ref<ObjectValue>& self,
                                      Function& method);
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -8,7 +8,7 @@
 
 #include "interpreter/code/pure_code.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 using IrNodes = std::unordered_set<const IrNode*>;
@@ -123,4 +123,4 @@ std::optional<LoopCondition> find_loop_condition(const IrNode& loop) {
   return condition;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -9,7 +9,7 @@
 
 #include "interpreter/program/names.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 struct LoopCondition {
   // The nodes of the body, in order, that compute the condition from the body's results and from values
@@ -26,4 +26,4 @@ struct LoopCondition {
 // the body than its results.  Does not check that the two conditions are the same.
 std::optional<LoopCondition> find_loop_condition(const IrNode& loop);
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

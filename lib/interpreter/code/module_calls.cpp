@@ -10,7 +10,7 @@
 
 #include "interpreter/program/names.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 constexpr std::size_t kMaxCodeNodes = 1'000'000;  // nodes of code that are looked at in all
@@ -141,4 +141,4 @@ std::vector<ModuleCall> find_module_calls(const TorchScriptProgram& program,
   return CallFinder(program, modules).run(method);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

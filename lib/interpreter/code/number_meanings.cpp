@@ -2,7 +2,7 @@
 
 #include "interpreter/program/convert.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 namespace {
 
@@ -59,7 +59,7 @@ NumberMeaning NumberMeanings::meaning_of(const IrValue* value) {
 NumberMeaning NumberMeanings::of_parameter(Function& function, std::size_t index) {
   const auto& formals = function.schema().arguments;
   if (index >= formals.size()) return NumberMeaning::kNumber;
-  const NumberMeaning by_name = fxtrace::interpreter::meaning_of(formals[index]);
+  const NumberMeaning by_name = internal::interpreter::meaning_of(formals[index]);
   if (by_name != NumberMeaning::kNumber || !function.has_code()) return by_name;
   const IrGraph* graph = archive_.find_graph(function);
   return graph != nullptr && index < graph->inputs().size() ? meaning_of(graph->inputs()[index])
@@ -133,4 +133,4 @@ NumberMeaning NumberMeanings::by_use(const IrUse& use) {
   }
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -8,7 +8,7 @@
 #include "interpreter/program/names.h"
 #include "interpreter/program/torchscript_archive.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 enum class NumberMeaning { kNumber, kDtype, kLayout, kMemoryFormat };
 
@@ -36,4 +36,4 @@ NumberMeaning meaning_of(const FunctionArgument& formal);
 // Returns the meaning of an operator's parameter; a number when there is no such parameter.
 NumberMeaning meaning_of_parameter(const FunctionSchema& schema, std::size_t index);
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

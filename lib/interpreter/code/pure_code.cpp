@@ -7,7 +7,7 @@
 #include "operators/operators.h"
 #include "opinfo/traits.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 namespace {
 
@@ -32,7 +32,7 @@ bool is_plain_form(const IrNode& node) {
 
 bool is_pure(const IrNode& node) {
   const auto* schema = node.operator_schema();
-  const bool pure = schema == nullptr ? is_plain_form(node) : fxtrace::is_pure(find_operator(*schema));
+  const bool pure = schema == nullptr ? is_plain_form(node) : internal::is_pure(find_operator(*schema));
   return pure && std::ranges::all_of(node.blocks(), [](const IrBlock* block) { return is_pure(*block); });
 }
 
@@ -41,4 +41,4 @@ bool is_pure(const IrBlock& block) {
                      [](const IrNode* node) { return is_pure(*node); });
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

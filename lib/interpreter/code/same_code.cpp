@@ -4,13 +4,13 @@
 #include <set>
 #include <unordered_map>
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 namespace {
 
 bool same_constant(const IrNode& first, const IrNode& second) {
-  const torchscript::Constant* a = first.constant();
-  const torchscript::Constant* b = second.constant();
+  const torchscript::ScriptConstant* a = first.constant();
+  const torchscript::ScriptConstant* b = second.constant();
   return a != nullptr && b != nullptr && *a == *b;
 }
 
@@ -112,4 +112,4 @@ bool have_same_code(const TorchScriptArchive& archive, Function& first, Function
   return Comparison(archive).functions(first, second);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -8,7 +8,7 @@
 #include "operators/operators.h"
 #include "opinfo/traits.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 namespace {
 
@@ -25,7 +25,7 @@ class Search {
     const IrGraph* found = archive_.find_graph(function);
     if (found == nullptr) return true;
     const IrGraph& graph = *found;
-    Known known;
+    KnownValues known;
     for (std::size_t i = 0; i < arguments.size() && i < graph.inputs().size(); ++i) {
       known.emplace(graph.inputs()[i], arguments[i]);
     }
@@ -33,19 +33,19 @@ class Search {
   }
 
  private:
-  using Known = std::unordered_map<const IrValue*, Value>;
+  using KnownValues = std::unordered_map<const IrValue*, Value>;
 
-  bool writes(const IrBlock& block, Known& known) {
+  bool writes(const IrBlock& block, KnownValues& known) {
     const auto nodes = block.nodes();
     return std::any_of(nodes.begin(), nodes.end(), [&](const IrNode* node) { return writes(*node, known); });
   }
 
-  static Value value(const IrValue* value, const Known& known) {
+  static Value value(const IrValue* value, const KnownValues& known) {
     const auto found = known.find(value);
     return found == known.end() ? Value() : found->second;
   }
 
-  bool writes(const IrNode& node, Known& known) {
+  bool writes(const IrNode& node, KnownValues& known) {
     std::vector<Value> arguments;
     for (const IrValue* input : node.inputs()) arguments.push_back(value(input, known));
     switch (node.kind()) {
@@ -105,4 +105,4 @@ bool may_write_tensors(const TorchScriptArchive& archive, const Ref<ObjectValue>
   return Search(archive).writes(method, {Value(object)});
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

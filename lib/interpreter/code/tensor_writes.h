@@ -4,10 +4,10 @@
 #include "interpreter/program/names.h"
 #include "interpreter/program/torchscript_archive.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // Returns whether the method of the object, or anything it calls, may write to a tensor in place; attributes
 // that decide (`inplace`) are read.  True when that cannot be told.
 bool may_write_tensors(const TorchScriptArchive& archive, const Ref<ObjectValue>& object, Function& method);
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -14,7 +14,7 @@
 #include "support/text/qualified_name.h"
 #include "trace/modules/leaf_module.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 constexpr std::size_t kMaxNodesOfLayers = 1'000'000;  // nodes of code that are looked at in all
@@ -111,7 +111,7 @@ class CodeReader {
     if (is_new) {
       Graph::NodeSpec spec = spec_of(Opcode::kPlaceholder, {});
       spec.meta = meta_of(*value);
-      spec.name_hint = "value";
+      spec.name = "value";
       known->second = graph_.append(std::move(spec));
     }
     return known->second;
@@ -163,4 +163,4 @@ std::vector<ModuleAttributes> traced_attributes(const TorchScriptProgram& progra
   return attributes;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

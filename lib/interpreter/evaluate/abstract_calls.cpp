@@ -10,7 +10,7 @@
 #include "support/restore.h"
 #include "trace/tracer/trace_failure.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // Returns whether a value of the type, or an item of a tuple of the type, may be None.
@@ -184,4 +184,4 @@ bool AbstractCalls::run_both(const IrNode* node) {
   return true;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -37,7 +37,7 @@
 #include "costs/cost_log.h"
 #include "interpreter/evaluate/evaluator.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class AbstractCalls final : public Evaluator {
  public:
@@ -71,4 +71,4 @@ class AbstractCalls final : public Evaluator {
   std::int64_t nodes_run_ = 0;  // the number of nodes that all runs together have run
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -8,7 +8,7 @@
 #include "interpreter/program/convert.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 bool always_raises(const IrBlock& block) {
@@ -141,4 +141,4 @@ void Branches::raise(const IrNode* node) {
   frames_.raise(text.empty() ? type : type + ": " + readable_message(text), node);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -4,7 +4,7 @@
 
 #include "interpreter/evaluate/evaluator_part.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class Branches : EvaluatorPart {
  public:
@@ -19,4 +19,4 @@ class Branches : EvaluatorPart {
   bool assume(const IrNode* node, const Value& condition);
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -4,7 +4,7 @@
 #include "interpreter/program/convert.h"
 #include "support/restore.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 void Calls::call_method(const IrNode* node) {
   const Values values = frames_.inputs(node);
@@ -44,4 +44,4 @@ void Calls::call_function(const IrNode* node) {
   frames_.set(node, code_.call_function(function, values, node));
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -3,7 +3,7 @@
 
 #include "interpreter/evaluate/evaluator_part.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class Calls : EvaluatorPart {
  public:
@@ -13,4 +13,4 @@ class Calls : EvaluatorPart {
   void call_function(const IrNode* node);
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

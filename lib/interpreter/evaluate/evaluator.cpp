@@ -6,7 +6,7 @@
 #include "interpreter/state/abstract.h"
 #include "trace/tracer/trace_failure.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // Returns the function's graph.  Code that cannot be compiled fails the module that runs it, and not the
@@ -107,9 +107,8 @@ Value Evaluator::follow(Function& function, const Values& arguments, const IrNod
   }
   if (static_cast<std::int64_t>(frames_.size()) >= run_.options.limits.call_depth) {
     frames_.fail(FailureKind::kLimit,
-                 "calls nested more than " + std::to_string(run_.options.limits.call_depth) +
-                     " deep (--max-call-depth)",
-                 node, Limit::kCallDepth);
+                 "calls nested more than " + std::to_string(run_.options.limits.call_depth) + " deep", node,
+                 Limit::kCallDepth);
   }
   if (node != nullptr) state_.count_step(node);
   if (const auto* call = run_.program.archive().find_not_followed(function)) {
@@ -187,14 +186,14 @@ bool Evaluator::is_missing(const Value& value, const Type& type) {
   return value.is_none() && !is_subtype(*none_type(), type);
 }
 
-TensorNames::Known Evaluator::known_of_attribute(const AttributePlace& place) const {
+TensorNames::KnownValue Evaluator::known_of_attribute(const AttributePlace& place) const {
   if (!run_.shapes) return nullptr;
   if (place.current.is_tensor()) return state_.names.known_for(place.current.to_tensor());
   return is_opaque(place.current) ? std::make_shared<AbstractValue>(known_of_value(place.current)) : nullptr;
 }
 
 Value Evaluator::proxy_of(const AttributePlace& place, const TypePtr& type, NodeRef node,
-                          TensorNames::Known known) {
+                          TensorNames::KnownValue known) {
   Value made = make_proxy(node, place.current.is_tensor() ? TypePtr(tensor_type()) : type);
   share_known(made, std::move(known));
   return made;
@@ -220,4 +219,4 @@ void Evaluator::loop(const IrNode* node, const std::string& what, const Value& v
   fail(what, value, node);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

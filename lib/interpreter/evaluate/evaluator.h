@@ -16,7 +16,7 @@
 #include "interpreter/evaluate/process_state.h"
 #include "interpreter/evaluate/value_nodes.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // A call of a method of a module.
 struct MethodCall {
@@ -78,14 +78,14 @@ class Evaluator : protected EvaluatorPart {
   virtual void set_results(const IrNode* node, const FunctionSchema& schema, const Values& values,
                            std::vector<AbstractValue> known);
   // Returns what is known of the attribute's value, which all its proxies share; null when nothing is.
-  TensorNames::Known known_of_attribute(const AttributePlace& place) const;
+  TensorNames::KnownValue known_of_attribute(const AttributePlace& place) const;
   // Returns whether the value is one that __setstate__ would have computed, or None only because it was not
   // run: the type does not allow None.
   static bool is_opaque(const Value& value);
   static bool is_missing(const Value& value, const Type& type);
   // Returns a proxy for the attribute's value.
   static Value proxy_of(const AttributePlace& place, const TypePtr& type, NodeRef node,
-                        TensorNames::Known known);
+                        TensorNames::KnownValue known);
 
  private:
   Branches branches_{propagation_, *this};
@@ -96,4 +96,4 @@ class Evaluator : protected EvaluatorPart {
   ValueNodes value_nodes_{propagation_, *this};
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

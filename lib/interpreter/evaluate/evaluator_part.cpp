@@ -5,7 +5,7 @@
 
 #include "support/text/utf8.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // Returns " (batch > 1, with batch in 0..)"; empty when the value is neither a comparison of sizes nor a
@@ -46,4 +46,4 @@ void EvaluatorPart::fail(const std::string& what, const Value& value, const IrNo
                node);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -3,7 +3,7 @@
 
 #include "interpreter/propagate/shape_propagation.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class Evaluator;
 
@@ -34,4 +34,4 @@ class EvaluatorPart {
   Evaluator& code_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -4,7 +4,7 @@
 
 #include "interpreter/evaluate/evaluator.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 void Loops::run(const IrNode* node) {
   Value limit = frames_.input(node, 0);
@@ -35,4 +35,4 @@ void Loops::run(const IrNode* node) {
   for (std::size_t i = 0; i < carried.size(); ++i) frames_.set(node->outputs()[i], std::move(carried[i]));
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

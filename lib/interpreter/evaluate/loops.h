@@ -4,7 +4,7 @@
 
 #include "interpreter/evaluate/evaluator_part.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class Loops : EvaluatorPart {
  public:
@@ -13,4 +13,4 @@ class Loops : EvaluatorPart {
   void run(const IrNode* node);
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

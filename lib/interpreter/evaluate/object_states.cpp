@@ -3,7 +3,7 @@
 #include "support/error.h"
 #include "trace/tracer/trace_failure.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 void ObjectStates::StateEvaluator::call_operator(const IrNode* node, const FunctionSchema& schema,
                                                  const Values& values) {
@@ -26,4 +26,4 @@ void ObjectStates::set(const Ref<ObjectValue>& object, const Value& state) {
   state_.changes.commit();
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

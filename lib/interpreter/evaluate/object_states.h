@@ -5,7 +5,7 @@
 #include "interpreter/evaluate/evaluator.h"
 #include "interpreter/program/packed_tensors.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class ObjectStates {
  public:
@@ -31,4 +31,4 @@ class ObjectStates {
   StateEvaluator evaluator_{propagation_};
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -15,7 +15,7 @@
 #include "torchscript/operators/plain_operators.h"
 #include "torchscript/values/tensor_elements.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 namespace {
 
@@ -258,4 +258,4 @@ void OperatorCalls::execute(const IrNode* node, Values values) {
   }
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

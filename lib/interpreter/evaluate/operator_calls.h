@@ -4,7 +4,7 @@
 
 #include "interpreter/evaluate/evaluator_part.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class OperatorCalls : EvaluatorPart {
  public:
@@ -23,4 +23,4 @@ class OperatorCalls : EvaluatorPart {
   void execute(const IrNode* node, Values values);
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

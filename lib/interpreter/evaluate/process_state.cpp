@@ -7,7 +7,7 @@
 #include "interpreter/evaluate/evaluator.h"
 #include "interpreter/program/convert.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 bool ProcessState::answer_query(const IrNode* node) {
   // Symbols that have no enumerator.
@@ -94,4 +94,4 @@ void ProcessState::switch_autocast(const ObjectValue& manager, const IrNode* nod
   state_.switches.autocast.push_back(std::move(region));
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

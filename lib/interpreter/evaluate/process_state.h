@@ -4,7 +4,7 @@
 
 #include "interpreter/evaluate/evaluator_part.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class ProcessState : EvaluatorPart {
  public:
@@ -19,4 +19,4 @@ class ProcessState : EvaluatorPart {
   void switch_autocast(const ObjectValue& manager, const IrNode* node, bool enter);
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -7,7 +7,7 @@
 #include "interpreter/program/convert.h"
 #include "interpreter/state/abstract.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 bool ValueNodes::run(const IrNode* node) {
   static const Symbol awaitable_wait = torchscript::intern("prim::awaitable_wait");
@@ -301,4 +301,4 @@ void ValueNodes::set_attribute(const IrNode* node) {
   code_.set_attribute(place_of(holder, node), frames_.input(node, 1), node);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -5,7 +5,7 @@
 
 #include "interpreter/evaluate/evaluator_part.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class ValueNodes : EvaluatorPart {
  public:
@@ -32,4 +32,4 @@ class ValueNodes : EvaluatorPart {
              bool fits = true);
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -11,7 +11,7 @@
 #include "opinfo/operator_entry.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // Returns the node whose value this one is too: of add_(x, y) that is x.
@@ -160,7 +160,7 @@ Value Assignments::write(const Entry& entry, const Value& before, const Value& v
     frames_.refuse("'" + target + "' is set, and shares its memory with another tensor of the model", node);
   }
   check_form(*own, value, target, node);
-  const TensorNames::Known known = std::make_shared<AbstractValue>(known_of_value(value));
+  const TensorNames::KnownValue known = std::make_shared<AbstractValue>(known_of_value(value));
   Argument source = recorder_.argument(value, node);
   Value after = make_proxy(tracer_.ref(*source.get_if<NodeId>()), tensor_type());
   share_known(after, find_proxy(value) != nullptr ? find_proxy(value)->known : known);
@@ -258,7 +258,7 @@ void Assignments::note_change_of(const Proxy& container, const IrNode* node) {
 }
 
 void Assignments::copy_changed_inputs() {
-  Graph& graph = tracer_.finished_graph();
+  Graph& graph = tracer_.graph_to_rewrite();
   NodeId behind = graph.first();
   while (graph.node(behind).op == Opcode::kPlaceholder) behind = graph.next(behind);
   for (const auto& [placeholder, is_dict] : changed_inputs_) {
@@ -326,4 +326,4 @@ void Assignments::finish(const Value& output) {
   }
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -14,7 +14,7 @@
 
 #include "interpreter/graph/recording_part.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class Assignments : RecordingPart {
  public:
@@ -66,4 +66,4 @@ class Assignments : RecordingPart {
   std::set<std::string> changed_;  // targets of attributes whose lists or dicts are changed in place
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -14,7 +14,7 @@
 #include "opinfo/traits.h"
 #include "support/restore.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // Returns whether this `if` is the only use of its condition: the caller of the function has none, nor has
@@ -25,7 +25,7 @@ bool is_the_only_one_to_ask(const IrNode* node) {
          condition->node()->owning_block() == node->owning_block() && condition->uses().size() == 1;
 }
 
-bool is_question(const fxtrace::Node& node) {
+bool is_question(const internal::Node& node) {
   return node.target == "builtins.bool" && node.args.size() == 1 && node.args[0].is<NodeId>() &&
          node.users.empty();
 }
@@ -144,13 +144,13 @@ GraphBranches::Later GraphBranches::combined(const Value& first, const Value& se
 // prefer a tensor to a Python bool.
 Argument GraphBranches::predicate(const IrNode* node, const Value& condition) {
   const NodeId asked = tracer_.use(find_proxy(condition)->ref);
-  const fxtrace::Node& question = tracer_.graph().node(asked);
+  const internal::Node& question = tracer_.graph().node(asked);
   if (!is_question(question) || !is_the_only_one_to_ask(node)) return asked;
   const NodeId tensor = *question.args[0].get_if<NodeId>();
-  const fxtrace::Node& made_by = tracer_.graph().node(tensor);
+  const internal::Node& made_by = tracer_.graph().node(tensor);
   const bool gives_bool =
       made_by.op == Opcode::kCallFunction &&
-      fxtrace::has_trait(fxtrace::find_operator(parse_target(made_by.target)), traits::kGivesBool);
+      internal::has_trait(internal::find_operator(parse_target(made_by.target)), traits::kGivesBool);
   if (!gives_bool && made_by.meta->dtype != ScalarType::kBool) return asked;
   tracer_.erase(asked);
   return tensor;
@@ -274,4 +274,4 @@ void GraphBranches::record(const IrNode* node, const Value& condition) {
   set_results();
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -6,7 +6,7 @@
 
 #include "interpreter/graph/subgraphs.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class GraphBranches : RecordingPart {
  public:
@@ -35,4 +35,4 @@ class GraphBranches : RecordingPart {
   Subgraphs& subgraphs_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -12,7 +12,7 @@
 #include "support/restore.h"
 #include "support/text/identifier.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // The graph makes an object of torch.classes where the code calls its __init__, right after
 // prim::CreateObject.
@@ -329,7 +329,7 @@ Value GraphCalls::call_function(Function& function, const Values& values, const 
     if (result && is_plain(result->value)) return std::move(result->value);
   }
   if (!find_lent({&function}, values).empty()) {
-    tracer_.cannot_keep(
+    tracer_.add_unwrapped_calls(
         {{"--wrap: {} is traced into: it may change, keep or give back a list or dict that it is given",
           {name}}});
     return code_.follow(function, values, node);
@@ -371,4 +371,4 @@ Value GraphCalls::run_root(Function& function, Values arguments) {
   return output;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

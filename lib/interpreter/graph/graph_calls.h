@@ -11,7 +11,7 @@
 #include "interpreter/graph/subgraphs.h"
 #include "interpreter/record/recorded_stacks.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class GraphCalls : RecordingPart {
  public:
@@ -62,4 +62,4 @@ class GraphCalls : RecordingPart {
   std::unordered_set<const IrNode*> open_calls_;  // calls of forward that a hook has begun
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -4,7 +4,7 @@
 #include "interpreter/state/abstract.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 Value GraphEvaluator::run_root(Function& function, Values arguments) {
   stacks_.begin();
@@ -81,7 +81,7 @@ Value GraphEvaluator::attribute(const AttributePlace& place, const TypePtr& type
     target = run_.program.first_name(current.to_tensor(), target);
   }
   const bool is_unknown = is_live && current.is_tensor();
-  TensorNames::Known shared = is_unknown ? nullptr : known_of_attribute(place);
+  TensorNames::KnownValue shared = is_unknown ? nullptr : known_of_attribute(place);
   Meta known = meta_of(type);
   if (current.is_tensor()) known.type = "Tensor";
   if (current.is_tensor() && !is_live) {
@@ -99,4 +99,4 @@ Value GraphEvaluator::attribute(const AttributePlace& place, const TypePtr& type
   return proxy_of(place, type, tracer_.ref(id), std::move(shared));
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

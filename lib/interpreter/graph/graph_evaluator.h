@@ -7,7 +7,7 @@
 #include "interpreter/graph/graph_loops.h"
 #include "interpreter/graph/graph_operators.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class GraphEvaluator final : public Evaluator {
  public:
@@ -59,4 +59,4 @@ class GraphEvaluator final : public Evaluator {
   GraphOperators operators_{*this};
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -7,7 +7,7 @@
 #include "interpreter/state/structure.h"
 #include "support/restore.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 void GraphLoops::note_starts(const IrBlock& block, const IrNode* node) {
   const auto [place, is_new] = starts_.try_emplace(&block);
@@ -89,10 +89,10 @@ void GraphLoops::record(const IrNode* node) {
     if (nodes_in_vain_ > run_.options.limits.nodes) {
       frames_.fail(FailureKind::kLimit,
                    "more than " + std::to_string(run_.options.limits.nodes) +
-                       " nodes are made to record loops that depend on an input (--max-nodes)",
+                       " nodes are made to record loops that depend on an input",
                    node, Limit::kNodes);
     }
   }
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -11,7 +11,7 @@
 #include "interpreter/code/loop_condition.h"
 #include "interpreter/graph/subgraphs.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class GraphLoops : RecordingPart {
  public:
@@ -37,4 +37,4 @@ class GraphLoops : RecordingPart {
   std::int64_t nodes_in_vain_ = 0;  // the number of nodes of attempts that were rolled back
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

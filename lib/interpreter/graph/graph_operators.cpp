@@ -13,7 +13,7 @@
 #include "support/text/words.h"
 #include "torchscript/operators/plain_operators.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // Returns whether there is a number in the nested lists, whatever the graph is given.
@@ -352,7 +352,7 @@ bool GraphOperators::record_dict_change(const IrNode* node, const FunctionSchema
 Value GraphOperators::plain_text(const Value& value, const std::string& format, const IrNode* node) {
   const bool is_str = format == "%s";
   const auto plain = torchscript::find_plain_operator(
-      *fxtrace::find_operator(is_str ? "aten::str" : "aten::percentFormat", ""));
+      *internal::find_operator(is_str ? "aten::str" : "aten::percentFormat", ""));
   Values texts;
   const Values arguments = is_str ? Values{value} : Values{Value(format), value};
   if (const auto refusal = torchscript::carry_out(*plain, arguments, texts))
@@ -475,4 +475,4 @@ void GraphOperators::set_recorded(const IrNode* node, NodeId recorded, NumberMea
   }
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

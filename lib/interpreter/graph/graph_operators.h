@@ -8,7 +8,7 @@
 #include "interpreter/graph/recording_part.h"
 #include "opinfo/python_spelling.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class GraphOperators : RecordingPart {
  public:
@@ -38,4 +38,4 @@ class GraphOperators : RecordingPart {
   NumberRanges ranges_{*this};
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

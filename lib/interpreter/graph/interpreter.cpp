@@ -8,7 +8,7 @@
 #include "support/error.h"
 #include "support/restore.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // Declares the symbols of sizes from another graph, so that no new size gets one of them.
@@ -167,7 +167,7 @@ void Interpreter::find_fixable(const RootInputs& inputs, const std::map<std::str
   for (std::size_t i = 0; i < bound.size(); ++i) {
     const FunctionArgument& formal = schema_.arguments[i + 1];
     const std::string& name = formal.name;
-    if (!inputs.remains_unasked(name)) continue;
+    if (!inputs.is_unmentioned(name)) continue;
     const auto known = plain.find(name);
     const std::uint32_t node = find_proxy(bound[i].value)->ref.node.index;
     if (known == plain.end()) {
@@ -215,4 +215,4 @@ void Interpreter::use_call(std::vector<BoundInput>& inputs) {
   }
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

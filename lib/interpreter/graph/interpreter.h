@@ -10,7 +10,7 @@
 #include "interpreter/graph/graph_evaluator.h"
 #include "interpreter/graph/root_inputs.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class Interpreter {
  public:
@@ -47,4 +47,4 @@ class Interpreter {
   GraphEvaluator evaluator_{propagation_};
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

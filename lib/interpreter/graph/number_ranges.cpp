@@ -11,7 +11,7 @@
 #include "opinfo/traits.h"
 #include "support/text/words.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 constexpr int kMaxDepth = 12;
@@ -77,7 +77,7 @@ bool NumberRanges::differs_in_python(const IrNode* node, const FunctionSchema& s
     std::vector<NumberRange> ranges;
     for (std::size_t i = 0; i < std::min(values.size(), typed.arguments.size()); ++i)
       ranges.push_back(of_value(values[i], typed.arguments[i].type));
-    return fxtrace::differs_in_python(schema.name, typed, ranges);
+    return internal::differs_in_python(schema.name, typed, ranges);
   };
   if (!differs(false)) return false;
   if (!run_.shapes || node->outputs().size() != 1) return true;
@@ -142,4 +142,4 @@ NumberRange NumberRanges::of_node(const NodeRef& ref, int depth) {
   return range;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

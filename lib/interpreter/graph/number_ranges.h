@@ -4,7 +4,7 @@
 #include "interpreter/graph/recording_part.h"
 #include "opinfo/number_range.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class NumberRanges : RecordingPart {
  public:
@@ -25,4 +25,4 @@ class NumberRanges : RecordingPart {
   int steps_ = 0;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

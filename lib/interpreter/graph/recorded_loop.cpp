@@ -11,7 +11,7 @@
 #include "interpreter/state/structure.h"
 #include "support/restore.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 bool has_limit(const IrNode& loop) {
@@ -393,4 +393,4 @@ void RecordedLoop::set_results(NodeId loop) {
   }
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

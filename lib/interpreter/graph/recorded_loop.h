@@ -47,7 +47,7 @@
 #include "interpreter/code/loop_condition.h"
 #include "interpreter/graph/subgraphs.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // Computes the loop's condition for the results of an iteration, without changing the values of the frame.
 Value condition_after(const IrNode* node, const LoopCondition& condition, const Values& results,
@@ -111,4 +111,4 @@ class RecordedLoop : RecordingPart {
   std::vector<Variable> variables_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

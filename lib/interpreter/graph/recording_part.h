@@ -3,7 +3,7 @@
 
 #include "interpreter/evaluate/evaluator.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class RecordingPart : protected EvaluatorPart {
  public:
@@ -13,4 +13,4 @@ class RecordingPart : protected EvaluatorPart {
   GraphTracer& tracer_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -17,7 +17,7 @@
 #include "torchscript/operators/plain_call.h"
 #include "torchscript/values/device_text.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 const char* json_kind(const Argument& value) {
@@ -137,6 +137,7 @@ static std::string with_fields(const std::string& path, TypePtr type) {
 // Reads the specs of --input, and replaces positions by names.
 void RootInputs::read_dummies() {
   const auto& formals = schema_.arguments;
+  std::map<std::string, std::string> given;  // the names of inputs in options, by path
   for (const InputSpec& input : options_.inputs) {
     const std::size_t dot = std::min(input.name.find('.'), input.name.size());
     std::string first = input.name.substr(0, dot);
@@ -148,7 +149,12 @@ void RootInputs::read_dummies() {
     }
     const auto formal = std::ranges::find(formals, first, &FunctionArgument::name);
     Dummy dummy{with_fields(first + input.name.substr(dot), formal->type), parse_input_spec(input)};
-    // Of several specs for a place the last one counts.
+    // Of a file and the command line, the latter counts.
+    const auto [other, is_new] = given.emplace(dummy.path, input.name);
+    if (!is_new && other->second != input.name) {
+      fail("--input " + shell_word(other->second) + " and --input " + shell_word(input.name) +
+           " are one input, " + shell_quoted(dummy.path));
+    }
     std::erase_if(dummies_, [&](const Dummy& earlier) { return earlier.path == dummy.path; });
     dummies_.push_back(std::move(dummy));
   }
@@ -253,7 +259,7 @@ BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::D
   if (has_dummy(name)) {
     return bind_value(structure(formal.type, name), formal.type, place);
   }
-  const torchscript::Constant* default_value = formal.default_value ? &*formal.default_value : nullptr;
+  const torchscript::ScriptConstant* default_value = formal.default_value ? &*formal.default_value : nullptr;
   if (!decision.named && tracer_.is_given(name)) return present(formal.type, place);
   // Dummy inputs stand for a call with them, in which the others have their defaults.
   if (!decision.named && default_value != nullptr &&
@@ -265,7 +271,7 @@ BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::D
     if (decision.named && formal.type->kind() == TypeKind::kOptional) {
       return present(formal.type, place);
     }
-    if (!decision.named) unasked_.insert(name);
+    if (!decision.named) unmentioned_.insert(name);
     return add_entry(place, make_placeholder(place, formal.type, &formal, {}));
   }
   const bool may_be_none =
@@ -527,4 +533,4 @@ BoundInput RootInputs::bind_tuple(const Argument& value, const TypePtr& type, co
   return close_entries(first, place, {std::move(result), std::move(arguments)});
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -16,7 +16,7 @@
 #include "trace/options/input_spec.h"
 #include "trace/options/options.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // An input as a value of the interpreter, and as an argument of a call; absent for a default.
 struct BoundInput {
@@ -40,7 +40,7 @@ class RootInputs {
   bool is_given_a_value(const std::string& name) const;
   bool options_give_values() const { return !options_.concrete.empty() || options_.input_names; }
   // Returns whether bind() left the input whole though no option mentions it.
-  bool remains_unasked(const std::string& name) const { return unasked_.contains(name); }
+  bool is_unmentioned(const std::string& name) const { return unmentioned_.contains(name); }
 
  private:
   // An input, or a part of one.
@@ -91,8 +91,8 @@ class RootInputs {
   std::vector<std::string> names_;            // the names of the inputs
   const FunctionArgument* formal_ = nullptr;  // the parameter that bind() is at
   std::vector<Dummy> dummies_;
-  std::set<std::string> unasked_;
+  std::set<std::string> unmentioned_;
   std::vector<GraphSignature::Entry> entries_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -7,7 +7,7 @@
 #include "interpreter/state/structure.h"
 #include "support/restore.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 bool is_converted(const Type& type) {
   return leaf_kind(type) == LeafKind::kBool || leaf_kind(type) == LeafKind::kFloat;
@@ -183,7 +183,7 @@ Argument Subgraphs::result(const Value& value, const TypePtr& type, const Abstra
   Argument result = recorder_.argument(value, node);
   const auto* id = result.get_if<NodeId>();
   if (id == nullptr || leaf_kind(*type) != LeafKind::kTensor) return result;
-  const fxtrace::Node& given = tracer_.graph().node(*id);
+  const internal::Node& given = tracer_.graph().node(*id);
   if (given.op != Opcode::kPlaceholder && given.op != Opcode::kGetAttr) return result;
   return tracer_.call_function("aten.clone.default", {*id}, {}, given.meta, std::nullopt);
 }
@@ -224,4 +224,4 @@ Value Subgraphs::carried_result(NodeId control_flow, std::int64_t index, const T
   return carried_value(find_proxy(item)->ref.node, type, std::move(known), node);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -50,7 +50,7 @@
 
 #include "interpreter/graph/recording_part.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // A list or dict that a subgraph changes in place.
 struct ChangedContainer {
@@ -123,4 +123,4 @@ class Subgraphs : RecordingPart {
   std::unordered_map<const void*, Value> may_be_other_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

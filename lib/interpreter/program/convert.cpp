@@ -9,7 +9,7 @@
 #include "shapes/scalar_type.h"
 #include "support/text/words.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 std::string readable_message(std::string_view text) {
   std::string line;
@@ -159,7 +159,7 @@ SchemaType schema_type(const FunctionArgument& formal) {
 }  // namespace
 
 const Operator* find_operator(const FunctionSchema& schema) {
-  return fxtrace::find_operator(schema.name, schema.overload_name);
+  return internal::find_operator(schema.name, schema.overload_name);
 }
 
 Schema converted_schema(const FunctionSchema& schema) {
@@ -214,4 +214,4 @@ std::optional<Argument> plain_attribute(const Value& value) {
   return std::nullopt;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

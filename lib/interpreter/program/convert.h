@@ -11,7 +11,7 @@
 #include "interpreter/program/names.h"
 #include "operators/operators.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // Returns the message on one line, shortened.
 std::string readable_message(std::string_view message);
@@ -52,4 +52,4 @@ std::optional<Argument> plain_attribute(const Value& value);
 // Converts a scalar of the code: a bool or a number.
 Argument number_argument(const Value& value);
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

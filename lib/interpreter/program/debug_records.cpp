@@ -9,7 +9,7 @@
 #include "support/text/utf8.h"
 #include "torchscript/objects/pickle_values.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 std::string trimmed(std::string_view text) {
@@ -180,7 +180,7 @@ SourceLocation DebugRecords::Table::location(Source& source, std::size_t start) 
   return result;
 }
 
-DebugRecords::Found DebugRecords::find_source(const torchscript::SourcePlace& place) {
+DebugRecords::SourcePosition DebugRecords::find_source(const torchscript::SourcePlace& place) {
   const std::string& code_file = place.file;
   if (code_file.empty()) return {};
   auto known = tables_.find(code_file);
@@ -230,4 +230,4 @@ std::vector<StackFrame> DebugRecords::stack(const torchscript::SourcePlace& plac
   return frames;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -15,7 +15,7 @@
 #include "torchscript/values/value.h"
 #include "trace/modules/recorded_calls.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class DebugRecords {
  public:
@@ -66,15 +66,15 @@ class DebugRecords {
   static Table parse(const Record& pickle);
   static Source read_source(const torchscript::Value& value, std::vector<std::string>& strings);
   // A position: the table of its code file, the source, and the offset in it; null pointers when unknown.
-  struct Found {
+  struct SourcePosition {
     Table* table = nullptr;
     Source* source = nullptr;
     std::size_t start = 0;
   };
-  Found find_source(const torchscript::SourcePlace& place);
+  SourcePosition find_source(const torchscript::SourcePlace& place);
 
   ReadRecord read_;
   std::unordered_map<std::string, Table> tables_;  // by code file
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

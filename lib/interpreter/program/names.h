@@ -13,7 +13,7 @@
 #include "torchscript/values/value.h"
 #include "torchscript/values/value_extent.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 using torchscript::bool_type;
 using torchscript::ClassType;
@@ -76,4 +76,4 @@ inline bool are_equal(const Value& a, const Value& b) {
 
 inline Value deep_copy(const Value& value) { return torchscript::find_deep_copy(value).value_or(value); }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

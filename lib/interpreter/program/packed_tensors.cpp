@@ -10,7 +10,7 @@
 #include "interpreter/program/same_modules.h"
 #include "interpreter/program/symbolic_value.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 constexpr int kMaxObjects = 4;          // nested in one another
@@ -217,4 +217,4 @@ std::vector<PackedTensor> packed_tensors(const Value& object, const MadeObjects&
   return collector.take_result();
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -12,7 +12,7 @@
 #include "interpreter/program/symbolic_value.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // Objects that operators made while __setstate__ was followed, with the arguments of the operators.
 class MadeObjects {
@@ -53,4 +53,4 @@ std::optional<PackedParameters::Convolution> packed_convolution(const Value& obj
 std::optional<PackedPart::Quantization> quantization_of(
     const TensorValue& tensor, const std::function<Constant(const TensorValue&)>& constant);
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

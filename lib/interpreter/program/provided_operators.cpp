@@ -1,6 +1,7 @@
 #include "interpreter/program/provided_operators.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -12,8 +13,9 @@
 #include "support/text/identifier.h"
 #include "support/text/shell_word.h"
 #include "torchscript/compiler/builtin_functions.h"
+#include "trace/options/option_table.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // Adds the names after "ops." in the code, as "namespace::name".  Text inside string literals may add names
@@ -35,7 +37,7 @@ void find_operators(const std::string& code, std::set<std::string>& found) {
 }
 
 // Compiles all functions of a file.  What fails is reported when it is run.
-void compile_all(torchscript::Program& program, const std::string& record) {
+void compile_all(torchscript::ScriptProgram& program, const std::string& record) {
   const auto attempt = [](const auto& step) {
     try {
       step();
@@ -46,7 +48,7 @@ void compile_all(torchscript::Program& program, const std::string& record) {
   std::string qualifier = record.substr(5, record.size() - 8);  // "code/", ".py"
   std::ranges::replace(qualifier, '/', '.');
   attempt([&] {
-    const torchscript::Program::CodeFile* file = program.find_file(qualifier);
+    const torchscript::ScriptProgram::CodeFile* file = program.find_file(qualifier);
     if (file == nullptr) return;
     for (const torchscript::Tree* tree : file->parsed.definitions) {
       attempt([&] {
@@ -88,15 +90,14 @@ std::vector<Diagnostic> provide_operators(TorchScriptArchive& archive, const Tra
   });
   for (const auto& [record, text] : code)
     has_classes = has_classes || text.find(torchscript::kTorchBindPrefix) != std::string::npos;
+  std::map<std::string, std::string> declared;
   for (const auto& schema : options.op_schemas) {
-    try {
-      if (is_known(torchscript::parse_function_schema(schema, resolve).name)) continue;
-      table.declare(schema, resolve);
-    } catch (const Error& e) {
-      throw usage_error(
-          "--op-schema: invalid operator schema " + shell_quoted(schema) + ": " + readable_message(e.what()),
-          {"a schema looks like 'pkg::op(Tensor x, int n=1, *, bool flag=False) -> Tensor'"});
-    }
+    const torchscript::FunctionSchema parsed = parse_op_schema(schema, resolve);
+    const auto first = declared.try_emplace(parsed.name + "." + parsed.overload_name, schema).first;
+    if (first->second != schema)
+      throw usage_error("--op-schema: two schemas of one operator: " + shell_quoted(first->second) + " and " +
+                        shell_quoted(schema));
+    if (!is_known(parsed.name)) table.declare(schema, resolve);
   }
   std::set<std::string> called;
   for (const auto& [record, text] : code) find_operators(text, called);
@@ -155,4 +156,4 @@ std::vector<Diagnostic> provide_operators(TorchScriptArchive& archive, const Tra
   return warnings;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -12,7 +12,7 @@
 #include "torchscript/operators/value_text.h"
 #include "torchscript/values/device_text.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 std::string tensor_text(const TensorValue& tensor, const std::vector<Argument>& elements) {
@@ -114,4 +114,4 @@ Expression equality(const Expression& place, const Value& value, const TorchScri
   return Expression::comparison("==", place, literal(value));
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -7,7 +7,7 @@
 #include "interpreter/program/torchscript_archive.h"
 #include "symbolic/expression.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // Returns a plain value as written in Python; a tensor too, when `archive` knows its elements.
 std::string python_text(const Value& value, const TorchScriptArchive* archive = nullptr);
@@ -18,4 +18,4 @@ Expression has_length(const Expression& place, std::size_t length);
 // Returns the condition that `place` equals this value.
 Expression equality(const Expression& place, const Value& value, const TorchScriptArchive* archive = nullptr);
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

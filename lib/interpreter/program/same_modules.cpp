@@ -12,7 +12,7 @@
 #include "interpreter/program/torchscript_program.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 constexpr std::size_t kMaxPlain = 4096;  // the most values of one attribute that are compared
@@ -208,4 +208,4 @@ SameModules find_same_modules(const ModuleObject& root,
   return finder.same();
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

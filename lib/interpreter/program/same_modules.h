@@ -7,7 +7,7 @@
 
 #include "interpreter/program/names.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // Returns a key that is equal exactly for tied tensors, which an archive has as separate tensors over the
 // same storage.
@@ -42,4 +42,4 @@ SameModules find_same_modules(const ModuleObject& root,
                               const std::function<bool(const ObjectValue*)>& has_state,
                               const std::function<bool(const ClassType&)>& keeps_state);
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 Value make_proxy(NodeRef value, TypePtr type, NumberMeaning meaning) {
   return make_counted<Proxy>(value, std::move(type), meaning);
@@ -29,4 +29,4 @@ const Proxy* find_proxy(const Value& value) {
   return value.is_handle() ? static_cast<const Proxy*>(&value.to_handle()) : nullptr;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

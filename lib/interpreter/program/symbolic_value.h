@@ -10,7 +10,7 @@
 #include "shapes/abstract_value.h"
 #include "trace/tracer/graph_builder.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 using Values = std::vector<Value>;
 
@@ -44,4 +44,4 @@ const Proxy* find_proxy(const Value& value);
 // Returns the current type of the value; for a proxy, the type that it carries.
 using torchscript::dynamic_type;
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -10,7 +10,7 @@
 #include "torchscript/objects/objects.h"
 #include "torchscript/values/tensor_elements.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 constexpr std::size_t kMaxRecord = std::size_t{1} << 30;  // the largest code or pickle record, in bytes
@@ -55,7 +55,7 @@ TorchScriptArchive::TorchScriptArchive(const FileInfo& info)
     return read_code(path);
   };
   source.operator_version = format_version_;
-  program_ = std::make_shared<torchscript::Program>(std::move(source));
+  program_ = std::make_shared<torchscript::ScriptProgram>(std::move(source));
   // Declares operators of other libraries than LibTorch that the table has.
   program_->on_unknown = [program = program_.get()](const std::string& name) {
     for (const Operator& row : extension_operators()) {
@@ -65,7 +65,8 @@ TorchScriptArchive::TorchScriptArchive(const FileInfo& info)
   };
 }
 
-TorchScriptArchive::TorchScriptArchive(std::shared_ptr<torchscript::Program> program, Ref<ObjectValue> module)
+TorchScriptArchive::TorchScriptArchive(std::shared_ptr<torchscript::ScriptProgram> program,
+                                       Ref<ObjectValue> module)
     : program_(std::move(program)),
       debug_records_(std::make_unique<DebugRecords>([](const std::string&) { return std::nullopt; })),
       module_(std::move(module)) {}
@@ -274,4 +275,4 @@ Constant TorchScriptArchive::constant(const TensorValue& tensor) const {
   return result;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -18,7 +18,7 @@
 #include "torchscript/compiler/script_program.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 using CodeFiles = std::vector<std::pair<std::string, std::string>>;  // record, text
 
@@ -29,7 +29,7 @@ class TorchScriptArchive {
   // `info` is the result of identify_file() for a TorchScript archive.  Throws Error(kInput).
   explicit TorchScriptArchive(const FileInfo& info);
   // Wraps a module that was made in memory instead of read from a file.
-  TorchScriptArchive(std::shared_ptr<torchscript::Program> program, Ref<ObjectValue> module);
+  TorchScriptArchive(std::shared_ptr<torchscript::ScriptProgram> program, Ref<ObjectValue> module);
   ~TorchScriptArchive();
   TorchScriptArchive(const TorchScriptArchive&) = delete;
   TorchScriptArchive& operator=(const TorchScriptArchive&) = delete;
@@ -37,7 +37,7 @@ class TorchScriptArchive {
   // Returns all code files of the archive, sorted by name.
   CodeFiles code() const;
   // The archive's code.
-  torchscript::Program& program() const { return *program_; }
+  torchscript::ScriptProgram& program() const { return *program_; }
 
   // The reason not to follow a function: it calls an operator whose results are unknown.
   struct NotFollowed {
@@ -66,7 +66,7 @@ class TorchScriptArchive {
   DebugRecords& debug_records() const { return *debug_records_; }
 
   // Returns the value of a literal of the code.
-  Value value_of(const torchscript::Constant& literal) const {
+  Value value_of(const torchscript::ScriptConstant& literal) const {
     return torchscript::value_of(literal, constants_);
   }
 
@@ -108,7 +108,7 @@ class TorchScriptArchive {
   std::uint64_t file_size_ = 0;
   std::uint64_t format_version_ = 0;
   bool foreign_byte_order_ = false;
-  std::shared_ptr<torchscript::Program> program_;
+  std::shared_ptr<torchscript::ScriptProgram> program_;
   std::unique_ptr<DebugRecords> debug_records_;
   std::unordered_map<std::string, NotFollowed> not_followed_;  // by qualified name of the function
   std::vector<Value> constants_;
@@ -116,4 +116,4 @@ class TorchScriptArchive {
   mutable std::unordered_map<std::string, std::string> bytes_;  // bytes of the records of small constants
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

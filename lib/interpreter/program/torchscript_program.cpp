@@ -18,7 +18,7 @@
 #include "support/text/shell_word.h"
 #include "support/text/words.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 constexpr std::string_view kSetState = "__setstate__";
@@ -671,4 +671,4 @@ std::vector<ModuleCall> TorchScriptProgram::find_calls(const std::vector<ModuleI
   return find_module_calls(*this, modules, method);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -18,9 +18,9 @@
 #include "trace/options/options.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
-class TorchScriptProgram : public fxtrace::Program {
+class TorchScriptProgram : public internal::Program {
  public:
   explicit TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive);
   // Gives objects and modules the attributes that their __setstate__ sets.  `set_state` follows it for one
@@ -146,4 +146,4 @@ bool is_forward(const std::string& method);
 // module: "forward1", "forward2" and so on.
 bool is_traced_call(const ClassType& type, const std::string& method);
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

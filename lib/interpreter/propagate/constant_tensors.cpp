@@ -8,7 +8,7 @@
 #include "opinfo/infer.h"
 #include "opinfo/operator_entry.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // Returns a memory block that nothing was written to yet.
@@ -172,7 +172,7 @@ std::optional<Results> ConstantTensors::compute(const FunctionSchema& schema, co
   const AbstractArguments given(arguments);
   ShapeEnv dimensions;
   const RuleArguments args(entry_of(*row), given, dimensions);
-  return evaluate(args, fxtrace::infer_shapes(args).results);
+  return evaluate(args, internal::infer_shapes(args).results);
 }
 
 void ConstantTensors::add_contents(const FunctionSchema& schema, const Values& values,
@@ -223,4 +223,4 @@ std::shared_ptr<const Array> ConstantTensors::find_elements(const TensorValue& t
   return is_known(tensor) ? tensor.elements : nullptr;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -21,7 +21,7 @@
 #include "opinfo/rules/shape_rules.h"
 #include "shapes/abstract_value.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class ConstantTensors {
  public:
@@ -80,4 +80,4 @@ class ConstantTensors {
   std::unordered_map<std::uint64_t, AbstractValue> made_;  // by key_of()
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

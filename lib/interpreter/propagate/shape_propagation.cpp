@@ -12,7 +12,7 @@
 #include "opinfo/python_spelling.h"
 #include "trace/options/input_spec.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // The memory of one of many results, in units of the budget: that of a node, as each has a shape of its own.
@@ -70,7 +70,7 @@ Traits ShapePropagation::traits_of(const IrNode* node) {
   const torchscript::FunctionSchema* schema = node->operator_schema();
   if (schema == nullptr) return 0;
   const auto [place, is_new] = traits_.emplace(schema, 0);
-  if (is_new) place->second = fxtrace::traits_of(find_operator(*schema));
+  if (is_new) place->second = internal::traits_of(find_operator(*schema));
   return place->second;
 }
 
@@ -341,7 +341,7 @@ void ShapePropagation::change_arguments(const IrNode* node, const FunctionSchema
     if (proxy != nullptr && !proxy->known) continue;  // no name of it has anything known
     // Only shapes are known of the model's own tensors.
     if (proxy == nullptr && !may_have_other_sizes) continue;
-    const TensorNames::Known target = shared_known(values[i]);
+    const TensorNames::KnownValue target = shared_known(values[i]);
     // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): change_known() writes it
     const AbstractValue before = *target;
     AbstractValue after = same ? results[0] : AbstractValue{};
@@ -362,7 +362,7 @@ void ShapePropagation::change_arguments(const IrNode* node, const FunctionSchema
 
 // Returns the Known of a tensor, list, tuple, dict or object that depends on inputs, or of a tensor of the
 // model; null for other values.
-TensorNames::Known ShapePropagation::shared_known(const Value& value) {
+TensorNames::KnownValue ShapePropagation::shared_known(const Value& value) {
   if (value.is_tensor()) return state_.names.known_for(value.to_tensor());
   const Proxy* proxy = find_proxy(value);
   if (proxy == nullptr || !may_hold_tensor(*proxy->static_type)) return nullptr;
@@ -370,11 +370,11 @@ TensorNames::Known ShapePropagation::shared_known(const Value& value) {
   return proxy->known;
 }
 
-void ShapePropagation::add_shared(const Value& value, std::vector<TensorNames::Known>& all, int depth) {
+void ShapePropagation::add_shared(const Value& value, std::vector<TensorNames::KnownValue>& all, int depth) {
   constexpr int kMaxDepth = 8;
   if (depth > kMaxDepth) return;
   run_.budget.spend(1);
-  if (TensorNames::Known known = shared_known(value)) {
+  if (TensorNames::KnownValue known = shared_known(value)) {
     all.push_back(std::move(known));
   } else if (value.is_list() || value.is_tuple()) {
     for (const Value& item : value.items()) add_shared(item, all, depth + 1);
@@ -385,7 +385,7 @@ void ShapePropagation::add_shared(const Value& value, std::vector<TensorNames::K
   }
 }
 
-void ShapePropagation::link(const TensorNames::Known& one, const TensorNames::Known& other) {
+void ShapePropagation::link(const TensorNames::KnownValue& one, const TensorNames::KnownValue& other) {
   constexpr std::size_t kUnitsOfLink = 8;
   run_.budget.spend(kUnitsOfLink);
   state_.names.link(one, other);
@@ -394,7 +394,7 @@ void ShapePropagation::link(const TensorNames::Known& one, const TensorNames::Kn
 // Makes the result, which is the argument, share the argument's Known.
 void ShapePropagation::share(const Value& argument, const Value& result) {
   if (find_proxy(result) == nullptr) return;
-  const TensorNames::Known known = shared_known(argument);
+  const TensorNames::KnownValue known = shared_known(argument);
   if (known == nullptr) return;
   if (known->is_unknown()) change_known(known, known_of(result));
   share_known(result, known);
@@ -405,7 +405,7 @@ void ShapePropagation::note_results(const IrNode* node, const FunctionSchema& sc
   const bool moves_elements =
       has_trait(node, traits::kMovesElements) && !interpreter::is_tensor(*schema.arguments[0].type);
   if (moves_elements) {
-    const TensorNames::Known whole = shared_known(values[0]);
+    const TensorNames::KnownValue whole = shared_known(values[0]);
     if (whole == nullptr) return;
     const auto* result = node->outputs().size() == 1 ? &frames_.value(node->output()) : nullptr;
     const auto* items = whole->sequence();
@@ -416,10 +416,10 @@ void ShapePropagation::note_results(const IrNode* node, const FunctionSchema& sc
         return;
       }
     }
-    std::vector<TensorNames::Known> all;
+    std::vector<TensorNames::KnownValue> all;
     for (const Value& value : values) add_shared(value, all);
     if (result != nullptr) add_shared(*result, all);
-    for (const TensorNames::Known& known : all) link(whole, known);
+    for (const TensorNames::KnownValue& known : all) link(whole, known);
     return;
   }
   if (!schema.writes() && !has_trait(node, traits::kMayBeArgument)) return;
@@ -437,17 +437,17 @@ void ShapePropagation::note_results(const IrNode* node, const FunctionSchema& sc
       share(argument, result);
       continue;
     }
-    std::vector<TensorNames::Known> all;
+    std::vector<TensorNames::KnownValue> all;
     add_shared(argument, all);
-    const TensorNames::Known known = shared_known(result);
+    const TensorNames::KnownValue known = shared_known(result);
     if (known == nullptr) continue;
-    for (const TensorNames::Known& other : all) link(known, other);
+    for (const TensorNames::KnownValue& other : all) link(known, other);
   }
 }
 
 Value ShapePropagation::note_part(const Value& whole, std::optional<std::size_t> index, Value part) {
   if (!run_.shapes || find_proxy(part) == nullptr) return part;
-  const TensorNames::Known around = shared_known(whole);
+  const TensorNames::KnownValue around = shared_known(whole);
   if (around == nullptr || !may_hold_tensor(*find_proxy(part)->static_type)) return part;
   if (!index) {
     link(around, shared_known(part));
@@ -466,23 +466,23 @@ Value ShapePropagation::note_part(const Value& whole, std::optional<std::size_t>
 
 void ShapePropagation::note_call(const Value& result, const Value& inner, const Values& arguments) {
   if (!run_.shapes || find_proxy(result) == nullptr) return;
-  std::vector<TensorNames::Known> given, made;
+  std::vector<TensorNames::KnownValue> given, made;
   for (const Value& argument : arguments) add_shared(argument, given);
   add_shared(inner, made);
-  for (const TensorNames::Known& known : made) {
+  for (const TensorNames::KnownValue& known : made) {
     if (!state_.names.is_linked(known) && std::ranges::find(given, known) == given.end()) continue;
-    if (const TensorNames::Known whole = shared_known(result)) link(whole, known);
+    if (const TensorNames::KnownValue whole = shared_known(result)) link(whole, known);
   }
 }
 
 void ShapePropagation::note_choice(const Value& result, const Values& of) {
   if (!run_.shapes || find_proxy(result) == nullptr) return;
-  const TensorNames::Known known = shared_known(result);
+  const TensorNames::KnownValue known = shared_known(result);
   if (known == nullptr) return;
   constants.note_choice(*known, of);
-  std::vector<TensorNames::Known> all;
+  std::vector<TensorNames::KnownValue> all;
   for (const Value& value : of) add_shared(value, all);
-  for (const TensorNames::Known& other : all) link(known, other);
+  for (const TensorNames::KnownValue& other : all) link(known, other);
 }
 
 AbstractValue ShapePropagation::either(const Value& first, const Value& second) {
@@ -514,7 +514,7 @@ bool ShapePropagation::with_current_shapes(const Values& values, Values& changed
     return value.is_tensor() ? state_.names.find_known(value.to_tensor()) : nullptr;
   };
   const auto stand_in = [&](const Value& value) {
-    const TensorNames::Known known = find(value);
+    const TensorNames::KnownValue known = find(value);
     if (known == nullptr) return value;
     Value now = make_proxy(NodeRef{}, tensor_type());
     share_known(now, known);
@@ -551,7 +551,7 @@ bool ShapePropagation::change_list(const FunctionSchema& schema, const Values& v
   if (schema.name == "aten::pop") results[0] = std::move(changed->taken);
   // xs += ys gives the list again.
   if (schema.name == "aten::add_") results[0] = AbstractValue{changed->rest};
-  const TensorNames::Known list = proxy->known;
+  const TensorNames::KnownValue list = proxy->known;
   change_known(list, AbstractValue{std::move(changed->rest)});
   state_.names.rearrange(list);
   return true;
@@ -605,7 +605,7 @@ bool ShapePropagation::answer_dict(const IrNode* node, const FunctionSchema& sch
   return true;
 }
 
-void ShapePropagation::change_known(const TensorNames::Known& target, AbstractValue known) {
+void ShapePropagation::change_known(const TensorNames::KnownValue& target, AbstractValue known) {
   if (*target == known) return;
   state_.names.note_change(target);
   if (recorder.is_in_leaf()) {
@@ -627,7 +627,7 @@ void ShapePropagation::change_known(const TensorNames::Known& target, AbstractVa
   *target = std::move(known);
 }
 
-void ShapePropagation::change_others(const TensorNames::Known& changed) {
+void ShapePropagation::change_others(const TensorNames::KnownValue& changed) {
   const auto forget = [](AbstractValue& known) {
     if (auto* items = std::get_if<AbstractValue::Sequence>(&known.value)) {
       std::ranges::fill(*items, AbstractValue{});
@@ -661,4 +661,4 @@ bool ShapePropagation::asks_size_of_constant(const IrNode* node, const Values& v
          std::all_of(values.begin() + 1, values.end(), is_plain);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

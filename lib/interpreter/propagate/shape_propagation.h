@@ -47,7 +47,7 @@
 #include "interpreter/propagate/constant_tensors.h"
 #include "interpreter/record/recorder.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class ShapePropagation {
  public:
@@ -109,15 +109,15 @@ class ShapePropagation {
                        std::vector<AbstractValue>& results);
   void add_cost(const IrNode* node, const FunctionSchema& schema, const Values& values,
                 std::vector<AbstractValue>& results);
-  TensorNames::Known shared_known(const Value& value);
-  void add_shared(const Value& value, std::vector<TensorNames::Known>& all, int depth = 0);
-  void link(const TensorNames::Known& one, const TensorNames::Known& other);
+  TensorNames::KnownValue shared_known(const Value& value);
+  void add_shared(const Value& value, std::vector<TensorNames::KnownValue>& all, int depth = 0);
+  void link(const TensorNames::KnownValue& one, const TensorNames::KnownValue& other);
   void share(const Value& argument, const Value& result);
   bool with_current_shapes(const Values& values, Values& changed) const;
   void change_arguments(const IrNode* node, const FunctionSchema& schema, const Values& values,
                         const std::vector<AbstractValue>& results);
-  void change_known(const TensorNames::Known& target, AbstractValue known);
-  void change_others(const TensorNames::Known& changed);
+  void change_known(const TensorNames::KnownValue& target, AbstractValue known);
+  void change_others(const TensorNames::KnownValue& changed);
   bool change_list(const FunctionSchema& schema, const Values& values, std::vector<AbstractValue>& results);
 
   RunState& state_;
@@ -129,4 +129,4 @@ class ShapePropagation {
   std::unordered_set<const IrNode*> counted_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

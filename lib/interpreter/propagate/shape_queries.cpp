@@ -7,12 +7,12 @@
 #include "operators/operators.h"
 #include "opinfo/operator_entry.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 const OperatorEntry& entry_of(const FunctionSchema& schema, OperatorEntry& other) {
   const Operator* row = find_operator(schema);
-  if (row != nullptr) return fxtrace::entry_of(*row);
+  if (row != nullptr) return internal::entry_of(*row);
   other = declared_entry(schema.name, converted_schema(schema));
   return other;
 }
@@ -36,29 +36,29 @@ Inferred infer_shapes(const FunctionSchema& schema, const std::vector<Value>& va
                       const ReadConstant& constant) {
   const InterpreterArguments arguments(values, constant);
   OperatorEntry other;
-  return fxtrace::infer_shapes(RuleArguments(entry_of(schema, other), arguments, dimensions));
+  return internal::infer_shapes(RuleArguments(entry_of(schema, other), arguments, dimensions));
 }
 
 std::optional<Pieces> pieces_of(const FunctionSchema& schema, const std::vector<Value>& values,
                                 ShapeEnv& dimensions, std::int64_t count) {
   const InterpreterArguments arguments(values);
   OperatorEntry other;
-  return fxtrace::pieces_of(RuleArguments(entry_of(schema, other), arguments, dimensions), count);
+  return internal::pieces_of(RuleArguments(entry_of(schema, other), arguments, dimensions), count);
 }
 
 Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>& values,
                          ShapeEnv& dimensions) {
   const InterpreterArguments arguments(values);
   OperatorEntry other;
-  Evaluated result = fxtrace::evaluate_plain(RuleArguments(entry_of(schema, other), arguments, dimensions));
+  Evaluated result = internal::evaluate_plain(RuleArguments(entry_of(schema, other), arguments, dimensions));
   forget_literals(result.known);
   return result;
 }
 
 std::optional<ChangedList> changed_list(const FunctionSchema& schema, const std::vector<Value>& values) {
-  std::optional<ChangedList> result = fxtrace::changed_list(schema.name, InterpreterArguments(values));
+  std::optional<ChangedList> result = internal::changed_list(schema.name, InterpreterArguments(values));
   if (result) std::ranges::for_each(result->rest, forget_literals);
   return result;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

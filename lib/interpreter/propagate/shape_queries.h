@@ -11,7 +11,7 @@
 #include "opinfo/evaluate.h"
 #include "opinfo/infer.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 Inferred infer_shapes(const FunctionSchema& schema, const std::vector<Value>& values, ShapeEnv& dimensions,
                       const ReadConstant& constant);
@@ -24,4 +24,4 @@ Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>&
 
 std::optional<ChangedList> changed_list(const FunctionSchema& schema, const std::vector<Value>& values);
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

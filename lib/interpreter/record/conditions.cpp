@@ -6,7 +6,7 @@
 #include "interpreter/record/recorder.h"
 #include "interpreter/state/abstract.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 std::optional<Comparison> Conditions::comparison(const Value& condition) const {
   const Proxy* proxy = recorder_.find_recorded(condition);
   if (proxy == nullptr) return std::nullopt;
@@ -89,7 +89,7 @@ bool Conditions::is_over_inputs(const Value& value, bool names_inputs_only) cons
 void Conditions::record_assertion(const IrNode* node, const Value& condition, bool holds) {
   const NodeRef asked = find_proxy(condition)->ref;
   const Graph& graph = tracer_->graph_of(asked);
-  const fxtrace::Node& made_by = graph.node(asked.node);
+  const internal::Node& made_by = graph.node(asked.node);
   const NodeId* of = made_by.target == "builtins.bool" ? made_by.args[0].get_if<NodeId>() : nullptr;
   // The text is that of the source line: the value in words would be that from before a write.
   const std::optional<SourceLocation> source = frames_.location(node);
@@ -144,7 +144,7 @@ bool Conditions::asks_for_none(const Value& condition) const {
   const Proxy* proxy = recorder_.find_recorded(condition);
   if (proxy == nullptr) return false;
   const Graph& graph = tracer_->graph_of(proxy->ref);
-  const fxtrace::Node* node = &graph.node(proxy->ref.node);
+  const internal::Node* node = &graph.node(proxy->ref.node);
   while (node->target == "operator.not_" && node->args[0].is<NodeId>()) {
     node = &graph.node(*node->args[0].get_if<NodeId>());
   }
@@ -179,4 +179,4 @@ void Conditions::record_query(const Value& value) const {
   throw InputsAsked(std::move(inputs));
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

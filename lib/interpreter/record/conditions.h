@@ -40,7 +40,7 @@
 #include "trace/options/condition.h"
 #include "trace/tracer/graph_tracer.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class Recorder;
 
@@ -110,4 +110,4 @@ class Conditions {
   std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -13,7 +13,7 @@
 #include "opinfo/traits.h"
 #include "symbolic/python_operators.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 namespace {
 
@@ -72,7 +72,7 @@ const Operator* operator_of(const Node& node) {
 
 bool stops_gradients(const Node& node) {
   const Operator* op = operator_of(node);
-  return op != nullptr && fxtrace::stops_gradients(op->base_name());
+  return op != nullptr && internal::stops_gradients(op->base_name());
 }
 
 bool changes_shape(const Node& node) { return has_trait(operator_of(node), traits::kChangesShape); }
@@ -403,4 +403,4 @@ void InputGuards::forget_nodes() {
   ranges_of_.clear();
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

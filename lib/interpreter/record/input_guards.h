@@ -47,7 +47,7 @@
 #include "opinfo/operator_row.h"
 #include "trace/options/input_spec.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class InputGuards {
  public:
@@ -97,4 +97,4 @@ class InputGuards {
   std::optional<DimensionPlaces> places_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

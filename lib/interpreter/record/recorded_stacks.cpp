@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 void RecordedStacks::begin() {
   if (tracer_.rules().has_function_rules()) calls_.emplace(tracer_.rules(), run_.program.modules());
 }
 
 void RecordedStacks::fold() {
-  if (calls_) tracer_.cannot_keep(calls_->fold(tracer_.finished_graph()));
+  if (calls_) tracer_.add_unwrapped_calls(calls_->fold(tracer_.graph_to_rewrite()));
 }
 
 // The nodes of a call that is followed have the stacks of the operations within.
@@ -63,4 +63,4 @@ std::vector<StackFrame> RecordedStacks::stack_inside(const IrGraph& graph, int d
   return {};
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -9,7 +9,7 @@
 #include "trace/modules/recorded_calls.h"
 #include "trace/tracer/graph_tracer.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class RecordedStacks {
  public:
@@ -37,4 +37,4 @@ class RecordedStacks {
   std::optional<RecordedCalls> calls_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

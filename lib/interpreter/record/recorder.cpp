@@ -5,7 +5,7 @@
 #include "support/text/printable.h"
 #include "support/text/utf8.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 // The memory that an argument takes, in units of the budget.
@@ -97,8 +97,9 @@ bool Recorder::is_unwritten(const Value& value) const {
   const Proxy* proxy = find_recorded(value);
   // Writes in a graph that is still being recorded are not among the users of a value around it.
   return proxy != nullptr && &tracer_->graph_of(proxy->ref) == &tracer_->graph() &&
-         ask_graph(proxy->ref,
-                   [&](const NumberedGraph& graph) { return fxtrace::is_unwritten(graph, proxy->ref.node); });
+         ask_graph(proxy->ref, [&](const NumberedGraph& graph) {
+           return internal::is_unwritten(graph, proxy->ref.node);
+         });
 }
 
 bool Recorder::is_given(const Value& value) const {
@@ -149,8 +150,8 @@ Recorder::Arguments Recorder::arguments(const FunctionSchema& schema, const Valu
   return {std::move(args), std::move(kwargs)};
 }
 
-bool Recorder::is_default(const torchscript::Constant& literal, const Value& value, const Argument& given,
-                          NumberMeaning meaning, const IrNode* node) {
+bool Recorder::is_default(const torchscript::ScriptConstant& literal, const Value& value,
+                          const Argument& given, NumberMeaning meaning, const IrNode* node) {
   // Most defaults are numbers or None, which are cheap to compare.
   if (literal.is_none()) return value.is_none();
   if (find_proxy(value) != nullptr || value.is_none()) return false;
@@ -166,7 +167,7 @@ Argument Recorder::argument(const Value& value, const IrNode* node, NumberMeanin
 
 // A dtype and a layout are integers in TorchScript, which its own operators give.
 Argument Recorder::number_of_attribute(const Proxy& attribute, const IrNode* node) {
-  const fxtrace::Node& made_by = tracer_->graph_of(attribute.ref).node(attribute.ref.node);
+  const internal::Node& made_by = tracer_->graph_of(attribute.ref).node(attribute.ref.node);
   const auto* tensor = made_by.args.empty() ? nullptr : made_by.args[0].get_if<NodeId>();
   if (made_by.target != "builtins.getattr" || tensor == nullptr) return tracer_->use(attribute.ref);
   const std::string target = "prim." + *made_by.args[1].get_if<std::string>() + ".default";
@@ -204,7 +205,7 @@ Argument Recorder::argument_part(const Value& value, const IrNode* node, NumberM
     const TensorValue& tensor = value.to_tensor();
     // A list of parameters has tensors without nodes, as in nn.LSTM.
     if (const ParameterRecord* record = run_.program.find_parameter(tensor)) {
-      const TensorNames::Known now = state.names.find_known(tensor);
+      const TensorNames::KnownValue now = state.names.find_known(tensor);
       return tracer_->get_attr(record->name, meta_of(tensor_type(), now ? *now : known_of_value(value)),
                                state.frames.location(node));
     }
@@ -261,7 +262,7 @@ std::string Recorder::describe(const Value& value) const {
 std::string Recorder::what_decides(const Value& value) const {
   const Proxy* proxy = find_recorded(value);
   if (proxy == nullptr) return "an input";
-  return std::string(fxtrace::what_decides(tracer_->graph_of(proxy->ref), proxy->ref.node));
+  return std::string(internal::what_decides(tracer_->graph_of(proxy->ref), proxy->ref.node));
 }
 
 Expression Recorder::condition_of(const Value& value, bool* over_inputs) const {
@@ -359,4 +360,4 @@ GuardSize Recorder::guard_size() const {
   return guards_length_ < kMuch ? GuardSize{} : GuardSize{3, 30};
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

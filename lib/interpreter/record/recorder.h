@@ -18,7 +18,7 @@
 #include "trace/tracer/graph_tracer.h"
 #include "trace/tracer/guard_expression.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // A point of a run to which Recorder::back_to() goes back.
 struct Checkpoint {
@@ -167,7 +167,7 @@ class Recorder {
   GuardSize guard_size() const;
   Argument number_of_attribute(const Proxy& attribute, const IrNode* node);
   Argument argument_part(const Value& value, const IrNode* node, NumberMeaning meaning);
-  bool is_default(const torchscript::Constant& literal, const Value& value, const Argument& given,
+  bool is_default(const torchscript::ScriptConstant& literal, const Value& value, const Argument& given,
                   NumberMeaning meaning, const IrNode* node);
 
   const Run& run_;
@@ -176,4 +176,4 @@ class Recorder {
   mutable std::size_t guards_length_ = 0;  // characters of all conditions so far
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -6,7 +6,7 @@
 #include "interpreter/program/packed_tensors.h"
 #include "interpreter/program/symbolic_value.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 constexpr int kMaxNesting = 16;  // objects may hold themselves
@@ -230,4 +230,4 @@ std::vector<Meta> tensors_in(const AbstractValue& known) {
   return tensors;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -12,7 +12,7 @@
 #include "shapes/abstract_value.h"
 #include "torchscript/values/literal_value.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // Returns what is known of a value of the interpreter: what a proxy carries, or a plain integer, tensor or
 // sequence itself.
@@ -53,4 +53,4 @@ class InterpreterArguments final : public CallArguments {
   mutable std::vector<std::optional<AbstractValue>> converted_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

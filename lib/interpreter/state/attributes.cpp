@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 void AssignedAttributes::add(Entry entry) {
   changes_.add([this, before = entries_] { entries_ = before; });
@@ -24,4 +24,4 @@ void store(const AttributePlace& place, Value value, Changes& changes) {
   place.object->slots.at(place.slot) = std::move(value);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -12,7 +12,7 @@
 #include "interpreter/state/changes.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // The attributes of the model that a run has assigned so far: the last assignment to each, in order.
 class AssignedAttributes {
@@ -54,4 +54,4 @@ struct AttributePlace {
 // Sets the attribute; the change can be undone.
 void store(const AttributePlace& place, Value value, Changes& changes);
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

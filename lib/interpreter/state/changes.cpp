@@ -2,7 +2,7 @@
 
 #include "interpreter/state/structure.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 void Changes::remember(const Value& container) {
   const void* identity = container.identity();
@@ -16,4 +16,4 @@ void Changes::remember(const Value& container) {
   });
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

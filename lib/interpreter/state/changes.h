@@ -42,7 +42,7 @@
 #include "trace/options/budget.h"
 #include "trace/tracer/journal.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class Changes : public Journal {
  public:
@@ -64,4 +64,4 @@ class Changes : public Journal {
   Mark stretch_ = 0;                                  // the beginning of the current stretch
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -1,6 +1,6 @@
 #include "interpreter/state/findings.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 void Findings::report_invalid(ModuleId module, const IrNode* node, const std::string& message) {
   if (invalid_.empty()) first_invalid_ = message;
@@ -16,4 +16,4 @@ std::optional<Diagnostic> Findings::invalid_calls() const {
   return invalid;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -11,7 +11,7 @@
 #include "interpreter/state/seen_calls.h"
 #include "trace/tracer/diagnostic.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 class Findings {
  public:
@@ -35,4 +35,4 @@ class Findings {
   std::string first_invalid_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

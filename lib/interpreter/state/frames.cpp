@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "trace/options/option_table.h"
 #include "trace/tracer/trace_failure.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 const Value& Frames::value(const IrValue* name) const {
   static const Value none{};
@@ -82,10 +83,10 @@ void Frames::fail(FailureKind kind, std::string message, const IrNode* node, Lim
   Failure failure;
   failure.kind = kind;
   failure.limit = limit;
-  failure.message = std::move(message);
+  failure.message = naming_option(std::move(message), limit);
   if (node != nullptr) failure.op = to_text(node->kind());
   failure.source = location(node);
   throw TraceFailure(std::move(failure));
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

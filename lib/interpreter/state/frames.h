@@ -12,7 +12,7 @@
 #include "interpreter/program/symbolic_value.h"
 #include "interpreter/program/torchscript_program.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 struct Checkpoint;
 
@@ -96,4 +96,4 @@ class Frames {
   std::vector<GivenAway> given_away_;
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -6,7 +6,7 @@
 #include "trace/options/budget.h"
 #include "trace/options/options.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 struct Run {
   const TorchScriptProgram& program;
@@ -20,4 +20,4 @@ struct Run {
   const std::string& type_of(ModuleId of) const { return program.modules()[of.index].type; }
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -4,7 +4,7 @@
 #include "torchscript/operators/plain_operators.h"
 #include "trace/options/input_spec.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 RunState::RunState(const Run& of)
     : run(of), dimensions(of.shapes ? make_dimensions(of.options) : ShapeEnv()) {}
@@ -24,8 +24,8 @@ void RunState::count_step(const IrNode* node) {
   if (++steps <= run.options.limits.iterations) return;
   frames.fail(FailureKind::kLimit,
               "more than " + std::to_string(run.options.limits.iterations) +
-                  " loop iterations and function calls in one module call (--max-iterations)",
+                  " loop iterations and function calls in one module call",
               node, Limit::kIterations);
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

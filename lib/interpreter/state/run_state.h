@@ -17,7 +17,7 @@
 #include "interpreter/state/tensor_names.h"
 #include "symbolic/shape_env.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // The modes that `with` switches for the operators inside.
 struct Switches {
@@ -72,4 +72,4 @@ struct RunState {
   TensorNames names;             // likewise
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

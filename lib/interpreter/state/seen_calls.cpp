@@ -5,7 +5,7 @@
 
 #include "interpreter/state/abstract.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 std::size_t SeenCalls::count(ModuleId caller) const {
   const auto calls = calls_.find(caller);
@@ -117,4 +117,4 @@ bool SeenCalls::changed(ModuleId module) const {
   return used != used_.end() && !(used->second == common_arguments(module));
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

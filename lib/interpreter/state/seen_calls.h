@@ -12,7 +12,7 @@
 #include "shapes/abstract_value.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // The arguments of each module in all of its calls, from any graph; their join describes the module's inputs
 // when it gets a graph of its own.  A caller that runs again, or rolls back, forgets its calls from that
@@ -56,4 +56,4 @@ class SeenCalls {
   std::map<ModuleId, Arguments> used_;  // by module: the last result of use()
 };
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -5,7 +5,7 @@
 #include "interpreter/program/convert.h"
 #include "interpreter/program/symbolic_value.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 namespace {
 
 using Parts = std::vector<Value>;
@@ -110,4 +110,4 @@ std::string name_of(const IrValue* value) {
   return value->has_name() ? "`" + value->name() + "`" : "a value";
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -10,7 +10,7 @@
 
 #include "interpreter/program/names.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
 // The kind of a leaf, as torch's control flow tells kinds apart.
 enum class LeafKind { kTensor, kInt, kFloat, kBool, kOther };
@@ -38,4 +38,4 @@ std::string kind_text(const Value& value);
 // Returns the value's name in the code: "`y`"; "a value" when it has none.
 std::string name_of(const IrValue* value);
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -5,9 +5,9 @@
 
 #include "interpreter/state/abstract.h"
 
-namespace fxtrace::interpreter {
+namespace fxtrace::internal::interpreter {
 
-TensorNames::Known TensorNames::known_for(TensorValue& tensor) {
+TensorNames::KnownValue TensorNames::known_for(TensorValue& tensor) {
   auto& [held, known] = tensors_[&tensor];
   if (!known) {
     held = TensorRef(&tensor);
@@ -18,19 +18,20 @@ TensorNames::Known TensorNames::known_for(TensorValue& tensor) {
   return known;
 }
 
-TensorNames::Known TensorNames::find_known(const TensorValue& tensor) const {
+TensorNames::KnownValue TensorNames::find_known(const TensorValue& tensor) const {
   const auto found = tensors_.find(&tensor);
   return found == tensors_.end() ? nullptr : found->second.known;
 }
 
-TensorNames::Known TensorNames::find_part(const Known& whole, std::size_t index) const {
+TensorNames::KnownValue TensorNames::find_part(const KnownValue& whole, std::size_t index) const {
   const auto found = entries_.find(whole.get());
   if (found == entries_.end()) return nullptr;
   const auto part = found->second.parts.find(index);
   return part == found->second.parts.end() ? nullptr : part->second;
 }
 
-TensorNames::Known TensorNames::add_part(const Known& whole, std::size_t index, const AbstractValue& known) {
+TensorNames::KnownValue TensorNames::add_part(const KnownValue& whole, std::size_t index,
+                                              const AbstractValue& known) {
   auto part = std::make_shared<AbstractValue>(known);
   entries_[whole.get()].parts.insert_or_assign(index, part);
   Entry& entry = entries_[part.get()];
@@ -39,7 +40,7 @@ TensorNames::Known TensorNames::add_part(const Known& whole, std::size_t index, 
   return part;
 }
 
-void TensorNames::forget_part(const Known& whole, std::size_t index) {
+void TensorNames::forget_part(const KnownValue& whole, std::size_t index) {
   const auto found = entries_.find(whole.get());
   const auto part = found->second.parts.find(index);
   if (part == found->second.parts.end()) return;  // rearrange() has forgotten it
@@ -50,32 +51,32 @@ void TensorNames::forget_part(const Known& whole, std::size_t index) {
   found->second.parts.erase(part);
 }
 
-void TensorNames::rearrange(const Known& whole) {
+void TensorNames::rearrange(const KnownValue& whole) {
   const auto found = entries_.find(whole.get());
   if (found == entries_.end()) return;
   while (!found->second.parts.empty()) forget_part(whole, found->second.parts.begin()->first);
 }
 
-void TensorNames::link(const Known& one, const Known& other) {
+void TensorNames::link(const KnownValue& one, const KnownValue& other) {
   if (one == other) return;
-  std::vector<Known>& linked = entries_[one.get()].linked;
+  std::vector<KnownValue>& linked = entries_[one.get()].linked;
   if (!linked.empty() && linked.back() == other) return;
   linked.push_back(other);
   entries_[other.get()].linked.push_back(one);
 }
 
-std::vector<TensorNames::Other> TensorNames::others_changed_by(const Known& changed) const {
+std::vector<TensorNames::Other> TensorNames::others_changed_by(const KnownValue& changed) const {
   std::vector<Other> others;
   if (!entries_.contains(changed.get())) return others;
-  std::vector<Known> pending{changed};
+  std::vector<KnownValue> pending{changed};
   std::unordered_set<const AbstractValue*> seen{changed.get()};
-  const auto add = [&](const Known& known) {
+  const auto add = [&](const KnownValue& known) {
     if (!seen.insert(known.get()).second) return;
     others.push_back({known, std::nullopt});
     pending.push_back(known);
   };
   while (!pending.empty()) {
-    const Known known = std::move(pending.back());
+    const KnownValue known = std::move(pending.back());
     pending.pop_back();
     const auto found = entries_.find(known.get());
     if (found == entries_.end()) continue;
@@ -95,4 +96,4 @@ std::vector<TensorNames::Other> TensorNames::others_changed_by(const Known& chan
   return others;
 }
 
-}  // namespace fxtrace::interpreter
+}  // namespace fxtrace::internal::interpreter

@@ -5,7 +5,7 @@
 
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr auto kOperators = std::to_array<NamesOfSpace>({
@@ -40,4 +40,4 @@ bool makes_sparse_tensor(std::string_view name) {
       name);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 
 #include "operators/names/name_table.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns whether the operator only computes, judged by namespace and name alone: it touches neither files
 // nor the process, and accesses no memory at addresses that its arguments give.  Higher-order operators are
@@ -28,4 +28,4 @@ bool is_callable_class_space(std::string_view space);
 // sizes only when torch.sparse.check_sparse_tensor_invariants is on.
 bool makes_sparse_tensor(std::string_view name);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

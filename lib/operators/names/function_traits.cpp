@@ -2,7 +2,7 @@
 
 #include "operators/names/name_rows.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace function_traits;  // NOLINT(google-build-using-namespace): the table is written with them
@@ -107,4 +107,4 @@ PythonFunction find_python_function(std::string_view qualified_name) {
   return row != nullptr ? row->function : PythonFunction{};
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

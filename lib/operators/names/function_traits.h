@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using FunctionTraits = std::uint32_t;
 
@@ -41,4 +41,4 @@ struct PythonFunction {
 // Returns the function's traits; none for unknown functions.
 PythonFunction find_python_function(std::string_view qualified_name);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

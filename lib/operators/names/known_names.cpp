@@ -11,7 +11,7 @@
 #include "operators/operators.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr auto kModules = std::to_array<NamesOfSpace>({
@@ -75,4 +75,4 @@ const std::vector<std::string>& known_names() {
   return names;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

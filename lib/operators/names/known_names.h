@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the names of torch's operators, functions and module types, sorted: "aten.add", "aten.add.Tensor",
 // "torch.nn.functional.relu", "operator.getitem", "torch.nn.modules.linear.Linear", "torch.nn.Linear".
 const std::vector<std::string>& known_names();
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -2,7 +2,7 @@
 
 #include "operators/names/name_rows.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace module_traits;  // NOLINT(google-build-using-namespace): the table is written with them
@@ -102,4 +102,4 @@ std::size_t spatial_dimensions(ModuleTraits traits) {
   return (traits & kRows3d) != 0 ? 3 : 0;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

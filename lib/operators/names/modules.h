@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using ModuleTraits = std::uint32_t;
 
@@ -39,4 +39,4 @@ std::string public_alias(const std::string& type);
 // Returns the number of spatial dimensions by kRows1d, kRows2d and kRows3d; 0 for other modules.
 std::size_t spatial_dimensions(ModuleTraits traits);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

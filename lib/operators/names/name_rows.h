@@ -7,7 +7,7 @@
 
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A table by qualified name.  Rows have members `space`, which may be empty, and `names`: "torch.nn" and
 // "Linear Bilinear" are two qualified names.  The rows must outlive the table.
@@ -34,4 +34,4 @@ class NameTable {
   std::unordered_map<std::string, const Row*> rows_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct NamesOfSpace {
   std::string_view space;
@@ -19,4 +19,4 @@ inline bool has_name(std::span<const NamesOfSpace> table, std::string_view space
   return row->names.find(" " + std::string(name) + " ") != std::string_view::npos;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

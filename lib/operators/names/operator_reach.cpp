@@ -8,7 +8,7 @@
 #include "operators/operators.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 struct Reach {
@@ -81,4 +81,4 @@ std::string_view higher_order_reach(std::string_view name) {
   return name == "inline_asm_elementwise" ? "the process" : "code that is not in the file";
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns what an operator of torch ("aten::save", "profiler::_record_function_exit._RecordFunction")
 // touches besides its arguments and what these alone determine: "files", "raw memory", "other processes",
@@ -15,4 +15,4 @@ std::string_view operator_reach(std::string_view name);
 // that is not in the file".
 std::string_view higher_order_reach(std::string_view name);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

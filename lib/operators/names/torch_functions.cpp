@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr auto kFunctions = std::to_array<NamesOfSpace>({
@@ -19,4 +19,4 @@ bool is_torch_function(std::string_view qualified_name) {
          has_name(kFunctions, qualified_name.substr(0, dot), qualified_name.substr(dot + 1));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

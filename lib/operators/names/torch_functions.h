@@ -6,7 +6,7 @@
 
 #include "operators/names/name_table.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns whether PyTorch 2.13 has this function ("torch.nn.functional.relu", "torch.Tensor.add"), and it
 // neither reads or writes files, runs other code, nor changes the process.  scripts/torch_functions generates
@@ -14,4 +14,4 @@ namespace fxtrace {
 bool is_torch_function(std::string_view qualified_name);
 std::span<const NamesOfSpace> torch_functions();
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "opinfo/rules/shape_helpers.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -223,4 +223,4 @@ bool hands_on_elements(const Operator& op) {
   return is_view || has_word(kCopies, op.base_name());
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

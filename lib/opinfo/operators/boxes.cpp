@@ -2,7 +2,7 @@
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -43,4 +43,4 @@ constexpr OperatorRow kBoxesRows[] = {
 
 OperatorRows boxes_rows() { return kBoxesRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

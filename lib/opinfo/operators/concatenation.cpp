@@ -4,7 +4,7 @@
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -183,4 +183,4 @@ constexpr OperatorRow kConcatenationRows[] = {
 
 OperatorRows concatenation_rows() { return kConcatenationRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include "opinfo/rules/shape_helpers.h"
 #include "symbolic/expression.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -317,4 +317,4 @@ constexpr OperatorRow kConvolutionRows[] = {
 
 OperatorRows convolution_rows() { return kConvolutionRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

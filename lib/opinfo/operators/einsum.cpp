@@ -14,7 +14,7 @@
 #include "opinfo/rules/shape_helpers.h"
 #include "shapes/equation.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -245,4 +245,4 @@ constexpr OperatorRow kEinsumRows[] = {
 
 OperatorRows einsum_rows() { return kEinsumRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include "opinfo/rules/shape_helpers.h"
 #include "opinfo/rules/sparse_rules.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -585,4 +585,4 @@ constexpr OperatorRow kElementwiseRows[] = {
 
 OperatorRows elementwise_rows() { return kElementwiseRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 #include "opinfo/rules/cost_helpers.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -291,4 +291,4 @@ constexpr OperatorRow kFourierRows[] = {
 
 OperatorRows fourier_rows() { return kFourierRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include "opinfo/rules/cost_helpers.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -193,4 +193,4 @@ constexpr OperatorRow kImagesRows[] = {
 
 OperatorRows images_rows() { return kImagesRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include "opinfo/rules/checks.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -375,4 +375,4 @@ constexpr OperatorRow kIndexingRows[] = {
 
 OperatorRows indexing_rows() { return kIndexingRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -343,4 +343,4 @@ constexpr OperatorRow kLossesRows[] = {
 
 OperatorRows losses_rows() { return kLossesRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

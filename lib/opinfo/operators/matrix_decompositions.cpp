@@ -5,7 +5,7 @@
 #include "opinfo/rules/cost_helpers.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -363,4 +363,4 @@ constexpr OperatorRow kMatrixDecompositionsRows[] = {
 
 OperatorRows matrix_decompositions_rows() { return kMatrixDecompositionsRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

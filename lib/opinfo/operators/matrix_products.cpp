@@ -12,7 +12,7 @@
 #include "opinfo/rules/shape_helpers.h"
 #include "opinfo/rules/sparse_rules.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -384,4 +384,4 @@ constexpr OperatorRow kMatrixProductsRows[] = {
 
 OperatorRows matrix_products_rows() { return kMatrixProductsRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -187,4 +187,4 @@ constexpr OperatorRow kNormalizationRows[] = {
 
 OperatorRows normalization_rows() { return kNormalizationRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -240,4 +240,4 @@ constexpr OperatorRow kOtherLibrariesRows[] = {
 
 OperatorRows other_libraries_rows() { return kOtherLibrariesRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

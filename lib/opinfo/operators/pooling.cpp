@@ -3,7 +3,7 @@
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -139,4 +139,4 @@ constexpr OperatorRow kPoolingRows[] = {
 
 OperatorRows pooling_rows() { return kPoolingRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include "opinfo/rules/cost_helpers.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -327,4 +327,4 @@ constexpr OperatorRow kQuantizedRows[] = {
 
 OperatorRows quantized_rows() { return kQuantizedRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

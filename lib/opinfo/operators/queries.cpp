@@ -1,7 +1,7 @@
 // Queries about tensors and about the process, assertions, and operators of the TorchScript IR (prim::).
 #include "opinfo/operator_row.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -77,4 +77,4 @@ constexpr OperatorRow kQueriesRows[] = {
 
 OperatorRows queries_rows() { return kQueriesRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 #include "opinfo/rules/cost_helpers.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -172,4 +172,4 @@ constexpr OperatorRow kRecurrentRows[] = {
 
 OperatorRows recurrent_rows() { return kRecurrentRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

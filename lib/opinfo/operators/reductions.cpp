@@ -7,7 +7,7 @@
 #include "opinfo/rules/shape_helpers.h"
 #include "opinfo/rules/sparse_rules.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -374,4 +374,4 @@ constexpr OperatorRow kReductionsRows[] = {
 
 OperatorRows reductions_rows() { return kReductionsRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

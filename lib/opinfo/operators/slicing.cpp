@@ -5,7 +5,7 @@
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -470,4 +470,4 @@ constexpr OperatorRow kSlicingRows[] = {
 
 OperatorRows slicing_rows() { return kSlicingRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include "opinfo/rules/shape_helpers.h"
 #include "opinfo/rules/sparse_rules.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -225,4 +225,4 @@ constexpr OperatorRow kSparseRows[] = {
 
 OperatorRows sparse_rows() { return kSparseRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

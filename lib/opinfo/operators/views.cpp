@@ -7,7 +7,7 @@
 #include "opinfo/rules/shape_helpers.h"
 #include "opinfo/rules/sparse_rules.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -546,4 +546,4 @@ constexpr OperatorRow kViewsRows[] = {
 
 OperatorRows views_rows() { return kViewsRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Memory formats with channels last need tensors of four dimensions (images) or five (volumes).
@@ -74,4 +74,4 @@ void check_call(const RuleArguments& args) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

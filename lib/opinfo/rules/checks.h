@@ -3,7 +3,7 @@
 
 #include "opinfo/rules/shape_rules.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Runs all checks of the operator's row and traits.  Throws Raises when torch would raise for all possible
 // values of the arguments.
@@ -15,4 +15,4 @@ void check_floating(const RuleArguments& args);
 // Checks that the first argument has the dimension `dim`.
 void check_dim(const RuleArguments& args);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

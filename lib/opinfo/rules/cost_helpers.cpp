@@ -4,7 +4,7 @@
 
 #include "support/find_position.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 const TensorInfo& operand(const RuleArguments& args, std::string_view name) {
   const TensorInfo& info = args.tensor(name);
@@ -86,4 +86,4 @@ SymInt linear_macs(const RuleArguments& args, const Results& results) {
   return product(first_result(results).sizes) * from_back(input.sizes, 1);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 #include "opinfo/rules/cost_rules.h"
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns a tensor argument.  Throws CannotTell for a sparse one, whose number of stored elements depends on
 // data.
@@ -43,4 +43,4 @@ SymInt inner_size(const TensorInfo& a, const TensorInfo& b);
 // the features of the input.
 SymInt linear_macs(const RuleArguments& args, const Results& results);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/cost_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 SymInt no_macs(const RuleArguments&, const Results&) { return 0; }
 
@@ -99,4 +99,4 @@ CostRule find_cost_rule(const Operator& op) {
   return nullptr;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -16,7 +16,7 @@
 #include "opinfo/rules/shape_rules.h"
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A cost rule.  `results` has one entry for each result of the schema, which may be unknown.  Throws
 // CannotTell when a size that it needs is unknown, and SymbolicError.
@@ -37,4 +37,4 @@ bool hands_on_elements(const Operator& op);
 // The cost rule of operators without MACs.
 SymInt no_macs(const RuleArguments& args, const Results& results);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // "2 dimensions"
@@ -532,4 +532,4 @@ void require_image(const RuleArguments& args, const TensorInfo& image, std::size
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

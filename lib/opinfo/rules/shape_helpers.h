@@ -11,7 +11,7 @@
 
 #include "opinfo/rules/shape_rules.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using Sizes = std::vector<SymInt>;
 
@@ -184,4 +184,4 @@ class Promotion {
 // Returns the promoted dtype of all tensors and scalars among the named arguments.
 Dtype promoted(const RuleArguments& args, std::initializer_list<std::string_view> names);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

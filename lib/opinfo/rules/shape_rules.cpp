@@ -4,7 +4,7 @@
 #include "opinfo/rules/shape_helpers.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 std::string_view RuleArguments::name() const { return op_.name; }
 const Schema& RuleArguments::schema() const { return op_.schema; }
@@ -110,4 +110,4 @@ ScalarType RuleArguments::dtype(std::string_view name) const {
   return *type;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

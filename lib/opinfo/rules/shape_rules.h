@@ -9,7 +9,7 @@
 #include "operators/operators.h"
 #include "opinfo/call.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using Results = std::vector<AbstractValue>;  // one for each result of the schema; possibly unknown
 
@@ -58,4 +58,4 @@ class RuleArguments {
 // A shape rule.  Throws CannotTell when it needs something unknown, and Raises when torch would raise.
 using ShapeRule = Results (*)(const RuleArguments& args);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "opinfo/rules/shape_helpers.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 bool has(std::string_view letters, char letter) { return letters.find(letter) != std::string_view::npos; }
@@ -326,4 +326,4 @@ BatchingRule batching_by_signature(const Signature& signature, const Schema& sch
   return {.rule = result.dims.empty() ? &BatchRules::dot : &BatchRules::matmul};
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

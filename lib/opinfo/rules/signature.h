@@ -34,7 +34,7 @@
 #include "opinfo/rules/shape_rules.h"
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct SignatureWord {
   std::string dims;             // '.' stands for "..."
@@ -58,4 +58,4 @@ SymInt macs_by_signature(const RuleArguments& args, const Results& results);
 // Returns an empty rule where the signature does not tell one.
 BatchingRule batching_by_signature(const Signature& signature, const Schema& schema);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

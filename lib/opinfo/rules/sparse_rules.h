@@ -3,7 +3,7 @@
 
 #include "opinfo/rules/shape_rules.h"
 
-namespace fxtrace::sparse {
+namespace fxtrace::internal::sparse {
 
 Results addmm(const RuleArguments& args);
 Results converted(const RuleArguments& args);
@@ -20,4 +20,4 @@ Results to_sparse(const RuleArguments& args);
 Results transpose(const RuleArguments& args);
 Results values(const RuleArguments& args);
 
-}  // namespace fxtrace::sparse
+}  // namespace fxtrace::internal::sparse

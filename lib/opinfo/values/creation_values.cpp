@@ -4,7 +4,7 @@
 #include "opinfo/values/number_values.h"
 #include "opinfo/values/value_rules.h"
 
-namespace fxtrace::values {
+namespace fxtrace::internal::values {
 namespace {
 
 constexpr double kExact = 9007199254740992.0;  // 2^53
@@ -179,4 +179,4 @@ Results equal_tensors(const ValueCall& call) {
   return {{equal}};
 }
 
-}  // namespace fxtrace::values
+}  // namespace fxtrace::internal::values

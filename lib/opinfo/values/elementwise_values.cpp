@@ -7,7 +7,7 @@
 #include "opinfo/values/number_values.h"
 #include "opinfo/values/value_rules.h"
 
-namespace fxtrace::values {
+namespace fxtrace::internal::values {
 namespace {
 
 // --- binary operators, in the common dtype ---
@@ -173,7 +173,7 @@ Results shift(const ValueCall& call, const BinaryOperation& operation) {
   if (!call.has_tensor()) return {apply(operation, call[0], call[1], call.args.dimensions)};
   const Operands of = operands_but_bool(call);
   need(!is_floating(of.type));
-  const std::int64_t width = 8 * fxtrace::item_size(of.type);
+  const std::int64_t width = 8 * internal::item_size(of.type);
   for (const Element& by : of.b.elements) need(holds(Relation::kLess, by, width));
   return apply_to(call, of, operation);
 }
@@ -374,4 +374,4 @@ Results masked_fill(const ValueCall& call) {
                    [&](const Element& a, const Element& b) { return is_true(b) ? filled : a; });
 }
 
-}  // namespace fxtrace::values
+}  // namespace fxtrace::internal::values

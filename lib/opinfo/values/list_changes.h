@@ -12,7 +12,7 @@
 
 #include "support/find_position.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 inline constexpr std::size_t kMostItems = 10'000;  // the most items of a list whose value is kept
 
@@ -85,4 +85,4 @@ Item take_item(std::vector<Item>& list, std::size_t position) {
   return taken;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

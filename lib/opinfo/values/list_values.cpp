@@ -3,7 +3,7 @@
 #include "opinfo/values/number_values.h"
 #include "opinfo/values/value_rules.h"
 
-namespace fxtrace::values {
+namespace fxtrace::internal::values {
 namespace {
 
 const AbstractValue::Sequence& list(const ValueCall& call) {
@@ -53,4 +53,4 @@ Results same_list(const ValueCall& call) {
   return {{list(call)}};
 }
 
-}  // namespace fxtrace::values
+}  // namespace fxtrace::internal::values

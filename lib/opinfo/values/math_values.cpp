@@ -7,7 +7,7 @@
 #include "opinfo/values/number_values.h"
 #include "opinfo/values/value_rules.h"
 
-namespace fxtrace::values {
+namespace fxtrace::internal::values {
 namespace {
 
 double degrees(double x) { return x * (180.0 / std::acos(-1.0)); }
@@ -112,4 +112,4 @@ Results math_function(const ValueCall& call) {
   return {{function->of_complex(*complex)}};
 }
 
-}  // namespace fxtrace::values
+}  // namespace fxtrace::internal::values

@@ -9,7 +9,7 @@
 #include "opinfo/rules/shape_helpers.h"
 #include "opinfo/values/value_rules.h"
 
-namespace fxtrace::values {
+namespace fxtrace::internal::values {
 namespace {
 
 using Number = std::variant<std::int64_t, double, Complex, SymInt, Ratio>;
@@ -267,7 +267,7 @@ AbstractValue number_power(const AbstractValue& a, const AbstractValue& b) {
     const Ratio base = ratio_of(x);
     need(is<std::int64_t>(y));
     const SymInt denominator = arithmetic::kPower.sizes(base.denominator, size_of(y));
-    return value_of({arithmetic::kPower.sizes(base.numerator, size_of(y)), fxtrace::number_of(denominator)});
+    return value_of({arithmetic::kPower.sizes(base.numerator, size_of(y)), internal::number_of(denominator)});
   }
   if (is<Complex>(x) && is<Complex>(y)) return {std::pow(std::get<Complex>(x), std::get<Complex>(y))};
   if (is<Complex>(y)) return {power_of(real_of(x), std::get<Complex>(y))};
@@ -524,4 +524,4 @@ Results logical_not_of_bool(const ValueCall& call) {
   return {{!*flag}};
 }
 
-}  // namespace fxtrace::values
+}  // namespace fxtrace::internal::values

@@ -6,7 +6,7 @@
 
 #include "opinfo/values/value_call.h"
 
-namespace fxtrace::values {
+namespace fxtrace::internal::values {
 
 AbstractValue apply(const BinaryOperation& operation, const AbstractValue& a, const AbstractValue& b,
                     const ShapeEnv& dimensions);
@@ -33,4 +33,4 @@ Results places_of_true(const ValueCall& call);  // reduction_values.cpp
 std::optional<Results> joined_lists(
     const ValueCall& call);  // list_values.cpp; nothing for arguments other than lists
 
-}  // namespace fxtrace::values
+}  // namespace fxtrace::internal::values

@@ -7,7 +7,7 @@
 #include "opinfo/values/list_changes.h"
 #include "opinfo/values/value_rules.h"
 
-namespace fxtrace::values {
+namespace fxtrace::internal::values {
 namespace {
 
 const Element& at(const Array& array, const Dims& places) {
@@ -316,4 +316,4 @@ Results stack_columns(const ValueCall& call) {
   return joined(call, tensors(call, 0), result(call).dim() == 1 ? 0 : 1);
 }
 
-}  // namespace fxtrace::values
+}  // namespace fxtrace::internal::values

@@ -1,7 +1,7 @@
 // Rows of operators on numbers, strings, lists and dicts of Python.
 #include "opinfo/operator_row.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
@@ -90,4 +90,4 @@ constexpr OperatorRow kValuesRows[] = {
 
 OperatorRows values_rows() { return kValuesRows; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include "opinfo/rules/shape_helpers.h"
 #include "opinfo/values/value_rules.h"
 
-namespace fxtrace::values {
+namespace fxtrace::internal::values {
 namespace {
 
 const TensorInfo& info(const ValueCall& call, std::size_t i = 0) {
@@ -43,7 +43,7 @@ Results size(const ValueCall& call) {
 }
 Results rank(const ValueCall& call) { return answer(info(call).dim()); }
 Results element_count(const ValueCall& call) {
-  return answer(call.args.dimensions.simplify(fxtrace::product(info(call).sizes)));
+  return answer(call.args.dimensions.simplify(internal::product(info(call).sizes)));
 }
 Results length(const ValueCall& call) {
   if (const auto* items = call[0].sequence()) return answer(std::ssize(*items));
@@ -52,18 +52,18 @@ Results length(const ValueCall& call) {
 }
 
 Results is_floating_point(const ValueCall& call) { return answer(is_floating(known_dtype(call))); }
-Results is_complex(const ValueCall& call) { return answer(fxtrace::is_complex(known_dtype(call))); }
-Results is_quantized(const ValueCall& call) { return answer(fxtrace::is_quantized(known_dtype(call))); }
+Results is_complex(const ValueCall& call) { return answer(internal::is_complex(known_dtype(call))); }
+Results is_quantized(const ValueCall& call) { return answer(internal::is_quantized(known_dtype(call))); }
 Results is_signed(const ValueCall& call) {
-  const auto sign = fxtrace::is_signed(known_dtype(call));
+  const auto sign = internal::is_signed(known_dtype(call));
   need(sign.has_value());
   return answer(*sign);
 }
-Results item_size(const ValueCall& call) { return answer(fxtrace::item_size(known_dtype(call))); }
+Results item_size(const ValueCall& call) { return answer(internal::item_size(known_dtype(call))); }
 Results byte_count(const ValueCall& call) {
   need(!info(call).sparse_dim);
   return answer(call.args.dimensions.simplify(
-      fxtrace::product(info(call).sizes, fxtrace::item_size(known_dtype(call)))));
+      internal::product(info(call).sizes, internal::item_size(known_dtype(call)))));
 }
 Results dtype(const ValueCall& call) { return answer(static_cast<std::int64_t>(known_dtype(call))); }
 
@@ -82,7 +82,7 @@ Results stride(const ValueCall& call) {
   // The stride of a dimension with one element is arbitrary, and an empty dimension counts as 1.
   for (std::size_t i = at; i < tensor.sizes.size(); ++i)
     need(dimensions.decide(Relation::kGreater, tensor.sizes[i], 1) == true);
-  return answer(dimensions.simplify(fxtrace::product(std::span(tensor.sizes).subspan(at + 1))));
+  return answer(dimensions.simplify(internal::product(std::span(tensor.sizes).subspan(at + 1))));
 }
 
 Results is_same_size(const ValueCall& call) {
@@ -137,4 +137,4 @@ Results text(const ValueCall& call) {
   return {{std::to_string(whole(call, 0))}};
 }
 
-}  // namespace fxtrace::values
+}  // namespace fxtrace::internal::values

@@ -6,7 +6,7 @@
 #include "opinfo/values/number_values.h"
 #include "opinfo/values/value_rules.h"
 
-namespace fxtrace::values {
+namespace fxtrace::internal::values {
 namespace {
 
 using Elements = std::vector<Element>;
@@ -371,4 +371,4 @@ Results triangle(const ValueCall& call, bool lower) {
 Results lower_triangle(const ValueCall& call) { return triangle(call, true); }
 Results upper_triangle(const ValueCall& call) { return triangle(call, false); }
 
-}  // namespace fxtrace::values
+}  // namespace fxtrace::internal::values

@@ -11,7 +11,7 @@
 #include "support/text/words.h"
 #include "symbolic/python_operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 bool ValueCall::has_tensor() const {
   const CallArguments& values = args.values();
@@ -204,7 +204,7 @@ Element apply(const UnaryOperation& operation, const Element& element, ScalarTyp
 bool holds(Relation relation, const Element& a, const Element& b) {
   const auto *x = std::get_if<double>(&a), *y = std::get_if<double>(&b);
   const bool are_reals = x != nullptr && y != nullptr;
-  return fxtrace::holds(relation, are_reals ? *x <=> *y : std::partial_ordering(integer(a) <=> integer(b)));
+  return internal::holds(relation, are_reals ? *x <=> *y : std::partial_ordering(integer(a) <=> integer(b)));
 }
 
 // --- positions ---
@@ -267,8 +267,8 @@ std::string to_text(const Array& array) {
     std::string text = std::to_string(*number);
     return text.erase(text.find_last_not_of('0') + 1);
   };
-  return dtype_name(array.dtype) + "[" + fxtrace::joined(array.sizes, size_text, ",") + "]{" +
-         fxtrace::joined(array.elements, element_text, ",") + "}";
+  return dtype_name(array.dtype) + "[" + internal::joined(array.sizes, size_text, ",") + "]{" +
+         internal::joined(array.elements, element_text, ",") + "}";
 }
 
 Array result(const ValueCall& call, std::size_t i) {
@@ -358,4 +358,4 @@ bool is_sum_exact(std::span<const double> numbers, ScalarType dtype) {
 }
 
 }  // namespace values
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -18,7 +18,7 @@
 #include "shapes/array.h"
 #include "symbolic/arithmetic.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct ValueCall {
   const RuleArguments& args;
@@ -103,4 +103,4 @@ Results give_list(const ValueCall& call, const std::function<Array(std::size_t, 
 bool is_sum_exact(std::span<const double> numbers, ScalarType dtype);
 
 }  // namespace values
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -3,7 +3,7 @@
 
 #include "opinfo/values/value_call.h"
 
-namespace fxtrace::values {
+namespace fxtrace::internal::values {
 
 using Rule = Results(const ValueCall& call);
 
@@ -37,4 +37,4 @@ Rule size, rank, element_count, length, is_floating_point, is_complex, is_signed
 // list_values.cpp: lists
 Rule item_of_list, part_of_list, same_list;
 
-}  // namespace fxtrace::values
+}  // namespace fxtrace::internal::values

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 Batched BatchCall::tensor(std::string_view name) const {
   const Argument* given = args_.find_argument(name);
@@ -45,4 +45,4 @@ void BatchCall::finish(Levels levels) {
   finish(plan_.emit(node_, call(node_.target, args_), std::move(levels), node_.meta));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "passes/remove_batch_dims/batch_steps.h"
 #include "passes/support/named_arguments.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Gives access to the call's arguments, and functions that set its result.  All functions throw CannotBatch
 // when they need an unknown shape, dtype or argument.
@@ -71,4 +71,4 @@ class BatchCall {
   NamedArguments args_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 
 #include "passes/remove_batch_dims/batch_call.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 class ChannelCall : public BatchCall {
@@ -174,4 +174,4 @@ void batch_group_norm(const Node& node, const OperatorEntry& info, BatchPlan& pl
   call.finish(call.group_norm());
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
+#include "graph/node_spec.h"
 #include "graph/rewrite.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 const Shape& shape_of(const Meta& meta) {
   if (!meta.shape) throw CannotBatch{"the shape of a value is not known"};
@@ -129,20 +130,24 @@ void BatchPlan::commit(ModuleGraph& graph) {
     } else {
       const Node& at = graph.graph.node(step.at);
       const bool is_leaf = at.op == Opcode::kCallModule && step.call.target == at.target;
-      const bool is_around_leaf = at.op == Opcode::kCallModule && !is_leaf;
-      const Shared<Scope>& scope = is_around_leaf ? graph.graph.node(caller_).scope : at.scope;
-      const auto method = at.method;  // copies, as inserting a node moves `at`
-      const auto program = at.program;
-      made[i] = graph.graph.insert_before(
-          step.at,
-          {is_leaf ? at.op : Opcode::kCallFunction, std::move(step.call.target), std::move(step.call.args),
-           std::move(step.call.kwargs), scope, std::move(step.meta), at.source, ""});
-      if (!is_leaf) continue;
-      graph.graph.set_method(made[i], method);
-      graph.graph.set_program(made[i], program);
+      Graph::NodeSpec spec;
+      if (is_leaf) {
+        spec = spec_like(at);
+        spec.name.clear();
+        spec.cost = {};  // that of one sample
+      } else {
+        spec.op = Opcode::kCallFunction;
+        spec.target = std::move(step.call.target);
+        spec.scope = at.op == Opcode::kCallModule ? graph.graph.node(caller_).scope : at.scope;
+        spec.source = at.source;
+      }
+      spec.args = std::move(step.call.args);
+      spec.kwargs = std::move(step.call.kwargs);
+      spec.meta = std::move(step.meta);
+      made[i] = graph.graph.insert_before(step.at, std::move(spec));
     }
   }
   for (const NodeId node : replaced_) replace_node(graph, node, real(values_.at(node.index).tensor));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

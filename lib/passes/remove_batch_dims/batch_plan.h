@@ -49,7 +49,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Thrown while planning: the reason why the function stays as it is.
 struct CannotBatch {
@@ -139,4 +139,4 @@ class BatchPlan {
   std::vector<NodeId> replaced_;  // nodes that commit() replaces by others
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

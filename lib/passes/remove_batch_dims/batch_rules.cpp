@@ -11,7 +11,7 @@
 #include "passes/remove_batch_dims/batch_call.h"
 #include "support/find_position.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the equation with a letter for each level in front of the operands and the result; nothing when the
@@ -754,4 +754,4 @@ void batch_operator(const Node& node, const OperatorEntry& info, Semantics& sema
   OperatorCall(node, info, semantics, plan).run();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

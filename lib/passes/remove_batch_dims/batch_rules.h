@@ -4,7 +4,7 @@
 #include "analysis/effects.h"
 #include "passes/remove_batch_dims/batch_plan.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Plans a call of an operator that has a batched argument.  Throws CannotBatch when there is no rule for it.
 void batch_operator(const Node& node, const OperatorEntry& info, Semantics& semantics, BatchPlan& plan);
@@ -17,4 +17,4 @@ void batch_convolution(const Node& node, const OperatorEntry& info, BatchPlan& p
 void batch_batch_norm(const Node& node, const OperatorEntry& info, BatchPlan& plan);
 void batch_group_norm(const Node& node, const OperatorEntry& info, BatchPlan& plan);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 
 #include "opinfo/rules/shape_helpers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the dimension counted from the end; -1 is the last.
@@ -169,4 +169,4 @@ Batched BatchSteps::plain_matmul(const Batched& a, const Batched& b, Meta sample
   return plan_.emit(node_, {"aten.matmul.default", {a.tensor, b.tensor}}, a.levels, std::move(sample));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

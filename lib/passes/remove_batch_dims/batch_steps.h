@@ -7,7 +7,7 @@
 
 #include "passes/remove_batch_dims/batch_plan.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 Meta with_shape(Meta meta, Shape shape);
 Argument::List range(std::size_t from, std::size_t count);
@@ -49,4 +49,4 @@ class BatchSteps {
   BatchPlan& plan_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -15,7 +15,7 @@
 #include "graph/analysis/text_form.h"
 #include "graph/each_graph.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 enum class Fact : std::uint8_t { kSizes, kDtype, kDevice };
@@ -166,4 +166,4 @@ void run_with_guards(const std::function<void(ModuleGraph&)>& pass, ModuleGraph&
              graph);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

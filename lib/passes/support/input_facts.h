@@ -5,10 +5,10 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Runs a pass on a graph of TorchScript, and adds guards for those facts about inputs without which the pass
 // would have made another graph.  These are found by running the pass on copies without the facts.
 void run_with_guards(const std::function<void(ModuleGraph&)>& pass, ModuleGraph& graph);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

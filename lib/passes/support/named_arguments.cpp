@@ -4,7 +4,7 @@
 
 #include "analysis/node_arguments.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 NamedArguments::NamedArguments(const Node& node, const OperatorEntry& op) : NamedArguments(op) {
   for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -61,4 +61,4 @@ Kwargs NamedArguments::kwargs() const {
   return kwargs;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "graph/node.h"
 #include "opinfo/operator_entry.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class NamedArguments {
  public:
@@ -49,4 +49,4 @@ class NamedArguments {
   std::vector<std::optional<Argument>> values_;  // by index in the schema
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the factor of a unit; 0 for a text that is not a unit.
@@ -53,4 +53,4 @@ std::int64_t parse_amount(std::string_view text) {
   return static_cast<std::int64_t>(product);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

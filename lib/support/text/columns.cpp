@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns `number` in the largest of the units in which it is at least 1, with three digits or as an
@@ -67,4 +67,4 @@ std::string seconds_text(double seconds) {
   return in_units(std::llround(seconds * kNanoseconds), 1000, kUnits.data(), kUnits.size());
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

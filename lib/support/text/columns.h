@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the number of characters of valid UTF-8.
 std::size_t width(std::string_view text);
@@ -30,4 +30,4 @@ std::string bytes_text(std::int64_t bytes);
 // Returns a time with its unit: "1.24 ms", "83.2 µs", "2.31 s".
 std::string seconds_text(double seconds);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include "support/error.h"
 #include "support/text/columns.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr char32_t kAscii = 128;
@@ -239,4 +239,4 @@ bool Glob::matches(std::string_view text) const {
   return ((states[tokens_.size() / kBits] >> (tokens_.size() % kBits)) & 1) != 0;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

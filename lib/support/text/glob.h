@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class Glob {
  public:
@@ -74,4 +74,4 @@ class Glob {
   mutable std::size_t words_ = 0;  // 0 until the tables are built
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -37,4 +37,4 @@ inline bool has_identifier(std::string_view text, std::string_view name) {
   return find_identifier(text, name) != std::string_view::npos;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -3,11 +3,11 @@
 #include "support/log.h"
 #include "support/text/shell_word.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void NamePattern::report_last_part() const {
   log::info(shell_quoted(text_) + " matches no whole name: it means names that end in it, as '**." + text_ +
             "' does");
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

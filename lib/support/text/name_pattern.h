@@ -8,7 +8,7 @@
 
 #include "support/text/glob.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A text without a dot or a star that matches no name means the names that end in it: "Linear" is
 // torch.nn.modules.linear.Linear, "mlp" is encoder.mlp. settle() decides which, as it takes all names into
@@ -52,4 +52,4 @@ class NamePattern {
   bool is_last_part_ = false;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 
 #include "support/text/shell_word.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the Levenshtein distance, ignoring case and the difference between '-' and '_'.
@@ -63,4 +63,4 @@ std::string did_you_mean(std::string_view text, const std::vector<std::string>& 
   return nearest.empty() ? "" : ", did you mean " + shell_quoted(nearest) + "?";
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the number when the whole text is one in the form of C++ ("-12", "1e-5"); nothing for other texts,
 // and for a number that T cannot hold.
@@ -18,4 +18,4 @@ std::optional<T> number_in(std::string_view text) {
   return number;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

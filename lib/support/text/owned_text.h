@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class OwnedText {
  public:
@@ -28,4 +28,4 @@ class OwnedText {
   std::string_view text_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 
 #include "support/text/identifier.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns whether a format prints its arguments as they are: its fields name arguments and neither attributes
 // nor items of them, which Python would look up, and widths have at most four digits.
@@ -37,4 +37,4 @@ inline bool is_plain_format(std::string_view format) {
   return true;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns whether a name has no quotes, backslashes or control characters: torch writes the names of a
 // program into the code of its module.  `quotes`: those that end the literal that the name stands in.
@@ -15,4 +15,4 @@ inline bool is_plain_path(std::string_view text, std::string_view quotes = "\"'"
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 struct Range {
@@ -69,4 +69,4 @@ std::string one_line(std::string_view text) {
 
 std::string short_line(std::string_view text) { return one_line(cut(text, 200)); }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

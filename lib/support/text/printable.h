@@ -6,7 +6,7 @@
 
 #include "support/text/utf8.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns whether the character has an effect beyond its glyph: controls, direction marks, line separators,
 // and invisible characters that no language needs (joiners and variation selectors are part of ordinary
@@ -44,4 +44,4 @@ std::string one_line(std::string_view text);
 // Returns one line of at most 200 characters, for text of a file inside a message.
 std::string short_line(std::string_view text);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 constexpr bool is_python_keyword(std::string_view word) {
   constexpr std::array<std::string_view, 35> kKeywords{
@@ -16,4 +16,4 @@ constexpr bool is_python_keyword(std::string_view word) {
   return std::ranges::binary_search(kKeywords, word);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A name of parts separated by dots; a dot after a backslash belongs to a part: "a.b\.c" has the parts "a"
 // and "b\.c".  The root's name is empty and has no parts.  This is a view: the text must outlive it.
@@ -105,4 +105,4 @@ inline std::string_view without_last_number(std::string_view name) {
 // Returns a module's path for display; the root's path is empty.
 inline std::string path_text(const std::string& path) { return path.empty() ? "(root)" : path; }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

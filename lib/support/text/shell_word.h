@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the text as one word of a POSIX shell, in quotes.
 inline std::string shell_quoted(std::string_view text) {
@@ -26,4 +26,4 @@ inline std::string shell_path(const std::string& path) {
   return shell_word(path.starts_with('-') && path != "-" ? "./" + path : path);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

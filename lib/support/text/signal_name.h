@@ -4,7 +4,7 @@
 #include <csignal>
 #include <string>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns "SIGSEGV", or "signal 40" for a signal without a name.
 inline std::string signal_name(int signal) {
@@ -50,4 +50,4 @@ inline std::string signal_name(int signal) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

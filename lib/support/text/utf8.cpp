@@ -2,7 +2,7 @@
 
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
@@ -78,4 +78,4 @@ std::string cut(std::string_view text, std::size_t limit, Keep keep) {
                                                   : std::string_view(out).substr(starts[first]));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

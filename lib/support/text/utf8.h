@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Utf8Character {
   std::string_view bytes;  // the character, or U+FFFD for malformed bytes
@@ -30,4 +30,4 @@ enum class Keep { kStart, kEnd };
 // limit.  Malformed bytes become U+FFFD.
 std::string cut(std::string_view text, std::size_t limit, Keep keep = Keep::kStart);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Calls visit(word) for the words of a text that separates them by single spaces: "conv1d conv2d".
 template <class Visit>
@@ -65,4 +65,4 @@ inline std::string listed(const std::vector<std::string>& words, std::string_vie
   return text;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 constexpr std::string_view kConvolutions =
@@ -36,4 +36,4 @@ constexpr std::array kBoundMethods{
 
 std::span<const BoundMethod> bound_methods() { return kBoundMethods; }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

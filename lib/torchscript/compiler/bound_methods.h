@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 struct BoundMethod {
   std::string_view class_names;  // without kTorchBindPrefix; with spaces between them
@@ -12,4 +12,4 @@ struct BoundMethod {
 };
 std::span<const BoundMethod> bound_methods();
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

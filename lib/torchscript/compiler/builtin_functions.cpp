@@ -4,7 +4,7 @@
 
 #include "support/text/words.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 struct BuiltinCode {
@@ -93,4 +93,4 @@ std::vector<std::string> builtin_functions(std::string_view name) {
   return found;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

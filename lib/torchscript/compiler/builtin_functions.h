@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Returns the code of the functions with this name, in the order in which they are tried after the registered
 // overloads; empty for most names.
 std::vector<std::string> builtin_functions(std::string_view name);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -28,7 +28,7 @@
 #include "torchscript/compiler/schema_match.h"
 #include "torchscript/language/type_relations.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // --- code after an exception ---
@@ -107,7 +107,7 @@ void lift_closures(IrBlock& block) {
     IrCloner cloner(*graph, [&](IrValue* value) {
       IrValue*& mine = inside[value];
       if (mine == nullptr) {
-        const Constant* constant = value->node()->constant();
+        const ScriptConstant* constant = value->node()->constant();
         if (constant != nullptr && value->node()->find_attribute(Symbol::kAttrShared) == nullptr) {
           IrNode* copy = graph->create_constant(*constant, value->type());
           graph->block()->prepend(copy);
@@ -180,21 +180,21 @@ class Decisions {
   void visit_device(IrNode& node) {
     const auto text = node.inputs().size() == 1 ? constant_of<std::string>(*node.input()) : std::nullopt;
     if (!text || !is_device(*text)) return;
-    replace(node, Constant(Constant::Device{*text}));
+    replace(node, ScriptConstant(ScriptConstant::Device{*text}));
   }
 
   // A tuple of immutable constants is a constant.
   void visit_tuple(IrNode& node) {
-    Constant::Tuple tuple;
+    ScriptConstant::Tuple tuple;
     for (const IrValue* input : node.inputs()) {
-      const Constant* constant = input->node()->constant();
+      const ScriptConstant* constant = input->node()->constant();
       if (constant == nullptr || !is_immutable(*constant)) return;
       tuple.items.push_back(*constant);
     }
-    replace(node, Constant(std::move(tuple)));
+    replace(node, ScriptConstant(std::move(tuple)));
   }
 
-  void replace(IrNode& node, Constant value) {
+  void replace(IrNode& node, ScriptConstant value) {
     // A folded Scalar has the type of its value; None keeps the type of the node.
     TypePtr type = node.output()->type();
     if (type->kind() != TypeKind::kTuple && !value.is_none()) type = type_of(value, tensor_type());
@@ -204,16 +204,16 @@ class Decisions {
     changed_ = true;
   }
 
-  static bool is_immutable(const Constant& constant) {
-    return !constant.is<Constant::TableEntry>() && !constant.is<Constant::List>() &&
-           !constant.is<Constant::Dict>() && !constant.is<Constant::FunctionValue>();
+  static bool is_immutable(const ScriptConstant& constant) {
+    return !constant.is<ScriptConstant::TableEntry>() && !constant.is<ScriptConstant::List>() &&
+           !constant.is<ScriptConstant::Dict>() && !constant.is<ScriptConstant::FunctionValue>();
   }
 
   // Returns whether any build of LibTorch can parse the device: "cpu", "cuda:0".
   static bool is_device(std::string_view text) {
     const std::size_t colon = text.find(':');
     const std::string_view name = text.substr(0, colon);
-    if (!fxtrace::is_identifier(name)) return false;
+    if (!internal::is_identifier(name)) return false;
     if (colon == std::string_view::npos) return true;
     const std::string_view index = text.substr(colon + 1);
     constexpr std::size_t kMaxDigits = 2;
@@ -239,8 +239,8 @@ class Decisions {
     for (std::size_t i = 0; i < node.outputs().size();) {
       IrValue* one = yes.outputs()[i];
       IrValue* other = no.outputs()[i];
-      const Constant* constant = one->node()->constant();
-      const Constant* second = other->node()->constant();
+      const ScriptConstant* constant = one->node()->constant();
+      const ScriptConstant* second = other->node()->constant();
       const bool same = one == other || (constant != nullptr && second != nullptr && *constant == *second &&
                                          *one->type() == *other->type());
       if (!same) {
@@ -294,8 +294,8 @@ bool has_effect(const IrNode& node) {
     // A loop that computes its condition may not end.
     const IrNode* producer = node.blocks()[0]->outputs()[0]->node();
     if (!producer->is(Symbol::kPrimParam) && producer->is_inside(node)) return true;
-    const Constant* constant = producer->constant();
-    if (constant != nullptr && !(*constant == Constant(true))) return true;
+    const ScriptConstant* constant = producer->constant();
+    if (constant != nullptr && !(*constant == ScriptConstant(true))) return true;
   }
   if (!node.blocks().empty() && !node.is(Symbol::kPrimClosure)) {
     return std::any_of(node.blocks().begin(), node.blocks().end(), [](const IrBlock* block) {
@@ -476,4 +476,4 @@ void clean_up(IrGraph& graph) {
   const Order order(graph);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -9,7 +9,7 @@
 #include "support/error.h"
 #include "torchscript/ir/ir_steps.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 namespace {
 
@@ -20,8 +20,8 @@ constexpr std::size_t kSizePerByte = 4;
 
 }  // namespace
 
-std::unique_ptr<IrGraph> compile_function(Program& program, const SyntaxFile& file, const Tree& definition,
-                                          Function& function, const TypePtr& self) {
+std::unique_ptr<IrGraph> compile_function(ScriptProgram& program, const SyntaxFile& file,
+                                          const Tree& definition, Function& function, const TypePtr& self) {
   auto graph = std::make_unique<IrGraph>();
   graph->set_limit(std::min(kSizeOfAny + kSizePerByte * file.source().text().size(), program.size_left()));
   Emitter emitter(program, file, *graph, function);
@@ -39,7 +39,7 @@ std::unique_ptr<IrGraph> compile_function(Program& program, const SyntaxFile& fi
   return graph;
 }
 
-Emitter::Emitter(Program& program, const SyntaxFile& file, IrGraph& graph, Function& function)
+Emitter::Emitter(ScriptProgram& program, const SyntaxFile& file, IrGraph& graph, Function& function)
     : program_(program),
       file_(file),
       graph_(graph),
@@ -95,7 +95,7 @@ IrValue* Emitter::emit_closure(const std::function<void(IrBlock*)>& emit_body) {
 }
 
 IrValue* Emitter::emit_result(const SourceRange& range, const Tree* value, const TypePtr& declared) {
-  IrValue* result = value == nullptr ? constant(Constant(), range) : emit(*value, declared);
+  IrValue* result = value == nullptr ? constant(ScriptConstant(), range) : emit(*value, declared);
   if (declared == nullptr) return result;
   const bool forgotten = declared->kind() == TypeKind::kTensor && result->type()->kind() == TypeKind::kNone;
   if (!forgotten) result = matcher_.convert(declared, result, range);
@@ -224,7 +224,7 @@ void Emitter::emit_assignment_to(const Tree& target, const Tree& value, const Tr
     case Syntax::kName: {
       const TypePtr declared = type.is_there() ? types_.parse(type) : nullptr;
       SugaredValue assigned = emit_sugared(value, 1, declared);
-      if (assigned.is(SugaredValue::Kind::kNothing)) assigned = sugared(constant(Constant(), range));
+      if (assigned.is(SugaredValue::Kind::kNothing)) assigned = sugared(constant(ScriptConstant(), range));
       return environment_.set(range_of(target), target.text, std::move(assigned), declared);
     }
     case Syntax::kTuple: {
@@ -420,4 +420,4 @@ void Emitter::emit_augmented_subscript(const Tree& statement) {
   call_builtin(Symbol::kAtenSetItem, {container, index, after}, range);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -52,7 +52,7 @@
 #include "torchscript/language/tree.h"
 #include "torchscript/language/type_parser.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // The type that a variable has where a condition is true, or where it is false.
 struct Refinement {
@@ -72,7 +72,7 @@ struct Condition {
 
 class Emitter {
  public:
-  Emitter(Program& program, const SyntaxFile& file, IrGraph& graph, Function& function);
+  Emitter(ScriptProgram& program, const SyntaxFile& file, IrGraph& graph, Function& function);
 
   void emit_function(const Tree& definition, const TypePtr& self);
   bool has_undeclared_call() const { return has_undeclared_call_; }
@@ -118,28 +118,28 @@ class Emitter {
   IrValue* emit_list(const Tree& expression, const TypePtr& hint);
   IrValue* emit_dict(const Tree& expression, const TypePtr& hint);
   std::vector<IrValue*> emit_all(Expressions expressions);
-  IrValue* constant(const Constant& value, const SourceRange& range = {}) {
+  IrValue* constant(const ScriptConstant& value, const SourceRange& range = {}) {
     return constants_.get_constant(value, range);
   }
   IrValue* integer(std::int64_t value, const SourceRange& range = {}) {
-    return constant(Constant(value), range);
+    return constant(ScriptConstant(value), range);
   }
   IrValue* unchecked_cast(IrValue* value, const TypePtr& type);
 
   // --- calls and attributes ---
   SugaredValue emit_call(const Tree& expression, std::size_t binders, const TypePtr& hint);
-  Call emit_arguments(const SourceRange& range, Expressions arguments, Expressions keywords);
+  CallArguments emit_arguments(const SourceRange& range, Expressions arguments, Expressions keywords);
   SugaredValue emit_special(SpecialForm form, const Tree& expression, const TypePtr& hint,
                             const SugaredValue& callee);
   SugaredValue emit_fork(const Tree& expression, Symbol kind);
-  SugaredValue call(const SugaredValue& callee, Call arguments, std::size_t binders = 1);
-  SugaredValue call_method(IrValue* self, const std::string& method, Call arguments);
-  SugaredValue call_function(Function* function, const Call& arguments);
-  IrValue* call_builtin(Symbol symbol, const Call& arguments);
+  SugaredValue call(const SugaredValue& callee, CallArguments arguments, std::size_t binders = 1);
+  SugaredValue call_method(IrValue* self, const std::string& method, CallArguments arguments);
+  SugaredValue call_function(Function* function, const CallArguments& arguments);
+  IrValue* call_builtin(Symbol symbol, const CallArguments& arguments);
   IrValue* call_builtin(Symbol symbol, const std::vector<IrValue*>& arguments, const SourceRange& range);
-  IrValue* call_undeclared(UndeclaredOperator& called, const Call& arguments);
+  IrValue* call_undeclared(UndeclaredOperator& called, const CallArguments& arguments);
   IrValue* emit_inlined(const Function& function, const Match& match, const SourceRange& range);
-  SugaredValue call_cast(const SugaredValue& cast, Call arguments);
+  SugaredValue call_cast(const SugaredValue& cast, CallArguments arguments);
   void require_arguments(const Tree& call, std::size_t count, const char* name) const;
   SugaredValue attribute(const SugaredValue& value, std::string_view name, const SourceRange& range);
   SugaredValue attribute_of_value(IrValue* value, std::string_view name, const SourceRange& range);
@@ -182,7 +182,7 @@ class Emitter {
     throw SourceError(file_.range(tree), message);
   }
 
-  Program& program_;
+  ScriptProgram& program_;
   const SyntaxFile& file_;
   IrGraph& graph_;
   Function& function_;
@@ -198,7 +198,7 @@ class Emitter {
 
 // Compiles a function as LibTorch's compiler does without optimisations.  `self` is the class of a method,
 // null for functions.  Throws Error(kInput) with the position in the code.
-std::unique_ptr<IrGraph> compile_function(Program& program, const SyntaxFile& file, const Tree& definition,
-                                          Function& function, const TypePtr& self);
+std::unique_ptr<IrGraph> compile_function(ScriptProgram& program, const SyntaxFile& file,
+                                          const Tree& definition, Function& function, const TypePtr& self);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

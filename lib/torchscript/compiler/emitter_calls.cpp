@@ -8,7 +8,7 @@
 #include "torchscript/compiler/emitter.h"
 #include "torchscript/compiler/upgraders.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 void Emitter::require_arguments(const Tree& call, std::size_t count, const char* name) const {
   if (call.part(1).count != count)
@@ -24,8 +24,8 @@ SugaredValue Emitter::emit_call(const Tree& expression, std::size_t binders, con
   return call(callee, emit_arguments(range, expression.part(1).all(), expression.part(2).all()), binders);
 }
 
-Call Emitter::emit_arguments(const SourceRange& range, Expressions arguments, Expressions keywords) {
-  Call call;
+CallArguments Emitter::emit_arguments(const SourceRange& range, Expressions arguments, Expressions keywords) {
+  CallArguments call;
   call.range = range;
   for (IrValue* value : emit_all(arguments)) call.arguments.push_back({range, {}, value});
   for (const Tree* keyword : keywords)
@@ -33,7 +33,7 @@ Call Emitter::emit_arguments(const SourceRange& range, Expressions arguments, Ex
   return call;
 }
 
-SugaredValue Emitter::call(const SugaredValue& callee, Call arguments, std::size_t binders) {
+SugaredValue Emitter::call(const SugaredValue& callee, CallArguments arguments, std::size_t binders) {
   switch (callee.kind) {
     case SugaredValue::Kind::kBuiltin:
       if (callee.value != nullptr) arguments.self = NamedValue{arguments.range, "self", callee.value};
@@ -104,7 +104,7 @@ SugaredValue Emitter::call(const SugaredValue& callee, Call arguments, std::size
   }
 }
 
-SugaredValue Emitter::call_cast(const SugaredValue& cast, Call arguments) {
+SugaredValue Emitter::call_cast(const SugaredValue& cast, CallArguments arguments) {
   if (arguments.arguments.size() == 1 && arguments.keywords.empty()) {
     IrValue* value = arguments.arguments[0].value;
     const Type& type = *value->type();
@@ -119,7 +119,7 @@ SugaredValue Emitter::call_cast(const SugaredValue& cast, Call arguments) {
   return sugared(call_builtin(cast.symbol, arguments));
 }
 
-SugaredValue Emitter::call_method(IrValue* self, const std::string& method, Call arguments) {
+SugaredValue Emitter::call_method(IrValue* self, const std::string& method, CallArguments arguments) {
   const FunctionSchema* schema = nullptr;
   if (const auto* type = self->type()->as<ClassType>()) {
     const Function* function = type->find_method(method);
@@ -152,9 +152,9 @@ SugaredValue Emitter::call_method(IrValue* self, const std::string& method, Call
   return sugared(node->output()->set_type(match.results.empty() ? none_type() : match.results[0]));
 }
 
-SugaredValue Emitter::call_function(Function* function, const Call& arguments) {
+SugaredValue Emitter::call_function(Function* function, const CallArguments& arguments) {
   const Match match = matcher_.match({&function->schema()}, arguments);
-  Constant target(Constant::FunctionValue{function});
+  ScriptConstant target(ScriptConstant::FunctionValue{function});
   IrValue* callee =
       constants_.get_constant(target, std::make_shared<FunctionType>(function->qualified_name(), function));
   std::vector<IrValue*> inputs = match.inputs;
@@ -165,13 +165,13 @@ SugaredValue Emitter::call_function(Function* function, const Call& arguments) {
 
 IrValue* Emitter::call_builtin(Symbol symbol, const std::vector<IrValue*>& arguments,
                                const SourceRange& range) {
-  Call call;
+  CallArguments call;
   call.range = range;
   for (IrValue* value : arguments) call.arguments.push_back({range, {}, value});
   return call_builtin(symbol, call);
 }
 
-IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
+IrValue* Emitter::call_builtin(Symbol symbol, const CallArguments& arguments) {
   std::vector<const FunctionSchema*> overloads = program_.operators().overloads(symbol);
   if (overloads.empty() && program_.on_unknown) {
     program_.on_unknown(std::string(to_text(symbol)));
@@ -218,7 +218,7 @@ IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
   return node->outputs().size() == 1 ? node->output() : matcher_.tuple(node->outputs());
 }
 
-IrValue* Emitter::call_undeclared(UndeclaredOperator& called, const Call& arguments) {
+IrValue* Emitter::call_undeclared(UndeclaredOperator& called, const CallArguments& arguments) {
   called.add_call(arguments, function_);
   has_undeclared_call_ = true;
   return create(Symbol::kPrimUninitialized, {}, 1, arguments.range)->output()->set_type(called.result);
@@ -255,7 +255,7 @@ SugaredValue Emitter::emit_special(SpecialForm form, const Tree& expression, con
       // An annotated None keeps the annotated type.
       if ((type->kind() == TypeKind::kOptional || type->kind() == TypeKind::kUnion) &&
           value->type()->kind() == TypeKind::kNone)
-        value = constants_.get_constant(Constant(), type, range);
+        value = constants_.get_constant(ScriptConstant(), type, range);
       return sugared(value);
     }
     case SpecialForm::kUncheckedCast: {
@@ -316,7 +316,7 @@ SugaredValue Emitter::emit_fork(const Tree& expression, Symbol kind) {
   const Expressions arguments = expression.part(1).all();
   if (arguments.empty()) throw SourceError(range, "Expected at least one argument to fork()");
   const SugaredValue forked = emit_sugared(*arguments[0]);
-  Call call_arguments = emit_arguments(range, arguments.subspan(1), expression.part(2).all());
+  CallArguments call_arguments = emit_arguments(range, arguments.subspan(1), expression.part(2).all());
   IrValue* closure = nullptr;
   if (forked.is(SugaredValue::Kind::kClosure)) {
     closure = forked.value;
@@ -329,4 +329,4 @@ SugaredValue Emitter::emit_fork(const Tree& expression, Symbol kind) {
   return sugared(node->output()->set_type(kind == Symbol::kPrimFork ? future_type(type) : await_type(type)));
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -8,12 +8,12 @@
 #include "support/error.h"
 #include "torchscript/compiler/emitter.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // --- type refinements by conditions ---
 
 Condition Emitter::constant_condition(bool value, const SourceRange& range, Refinements refinements) {
-  return {constant(Constant(value), range), std::move(refinements), value};
+  return {constant(ScriptConstant(value), range), std::move(refinements), value};
 }
 
 Condition Emitter::emit_condition(const Tree& expression) {
@@ -35,7 +35,7 @@ Condition Emitter::emit_condition(const Tree& expression) {
   result.value = emit_to_bool(emit(expression), range);
   // Constants and two operators are known while the code is compiled.
   const IrNode* node = result.value->node();
-  if (const Constant* value = node->constant()) {
+  if (const ScriptConstant* value = node->constant()) {
     if (const bool* known = value->get_if<bool>()) result.known = *known;
   } else if (to_text(node->kind()) == "aten::is_scripting") {
     result.known = true;
@@ -270,7 +270,7 @@ void Emitter::emit_loop(const Tree& statement) {
   IrBlock* condition_block = node->add_block();
   environment_.push(condition_block);
   if (is_for) {
-    condition_block->add_output(constant(Constant(true), range));
+    condition_block->add_output(constant(ScriptConstant(true), range));
   } else {
     const InsertPointGuard guard(graph_, condition_block);
     condition_block->add_output(emit_to_bool(emit(header), range_of(header)));
@@ -284,4 +284,4 @@ void Emitter::emit_loop(const Tree& statement) {
   environment_.pop();
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

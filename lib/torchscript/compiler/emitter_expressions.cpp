@@ -9,7 +9,7 @@
 #include "torchscript/compiler/emitter.h"
 #include "torchscript/language/parser.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 IrValue* Emitter::emit(const Tree& expression, const TypePtr& hint) {
   IrValue* value = as_value(emit_sugared(expression, 1, hint), range_of(expression));
@@ -107,12 +107,13 @@ SugaredValue Emitter::emit_name(std::string_view name, const SourceRange& range)
       std::lower_bound(table.begin(), table.end(), name,
                        [](const GlobalName& row, std::string_view key) { return row.name < key; });
   if (found != table.end() && found->name == name) return found->value;
-  if (name == "inf") return sugared(constant(Constant(std::numeric_limits<double>::infinity()), range));
-  if (name == "nan") return sugared(constant(Constant(std::numeric_limits<double>::quiet_NaN()), range));
+  if (name == "inf") return sugared(constant(ScriptConstant(std::numeric_limits<double>::infinity()), range));
+  if (name == "nan")
+    return sugared(constant(ScriptConstant(std::numeric_limits<double>::quiet_NaN()), range));
   if (name == "infj" || name == "nanj") {
     const double part =
         name == "infj" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
-    return sugared(constant(Constant(std::complex<double>(0, part)), range));
+    return sugared(constant(ScriptConstant(std::complex<double>(0, part)), range));
   }
   if (name == "__torch__") return sugared_text(SugaredValue::Kind::kNamespace, name);
   refuse_unwritten_function(range, name);
@@ -189,8 +190,8 @@ IrValue* Emitter::emit_unary(const Tree& expression) {
   const bool is_minus = expression.token == TokenKind::kMinus;
   IrValue* operand = emit(expression.part(0));
   // The negative of a constant is a constant.
-  if (const Constant* value = is_minus ? operand->node()->constant() : nullptr) {
-    if (const auto* real = value->get_if<double>()) return constant(Constant(-*real), range);
+  if (const ScriptConstant* value = is_minus ? operand->node()->constant() : nullptr) {
+    if (const auto* real = value->get_if<double>()) return constant(ScriptConstant(-*real), range);
     const auto* whole = value->get_if<std::int64_t>();
     if (whole != nullptr && *whole != std::numeric_limits<std::int64_t>::min())
       return integer(-*whole, range);
@@ -210,13 +211,13 @@ IrValue* Emitter::emit_simple(const Tree& expression, const TypePtr& hint) {
       return number;
     }
     case Syntax::kStringLiteral:
-      return constant(Constant(std::string(expression.text)), range);
+      return constant(ScriptConstant(std::string(expression.text)), range);
     case Syntax::kTrue:
-      return constant(Constant(true), range);
+      return constant(ScriptConstant(true), range);
     case Syntax::kFalse:
-      return constant(Constant(false), range);
+      return constant(ScriptConstant(false), range);
     case Syntax::kNone:
-      return constant(Constant(), range);
+      return constant(ScriptConstant(), range);
     case Syntax::kBinary:
       if (expression.token == TokenKind::kIs || expression.token == TokenKind::kIsNot)
         return emit_condition(expression).value;
@@ -313,4 +314,4 @@ IrValue* Emitter::emit_dict(const Tree& expression, const TypePtr& hint) {
   return node->output()->set_type(type);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

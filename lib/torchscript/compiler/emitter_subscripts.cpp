@@ -7,7 +7,7 @@
 #include "support/error.h"
 #include "torchscript/compiler/emitter.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 SugaredValue Emitter::emit_subscript(const Tree& expression, const TypePtr& hint) {
   const SourceRange range = range_of(expression);
@@ -38,12 +38,12 @@ IrValue* Emitter::emit_slice(const SourceRange& range, IrValue* value, IrValue* 
   IrValue* start = slice.part(0).is_there() ? emit(slice.part(0)) : nullptr;
   IrValue* end = slice.part(1).is_there() ? emit(slice.part(1)) : nullptr;
   IrValue* step = slice.part(2).is_there() ? emit(slice.part(2)) : nullptr;
-  Call arguments;
+  CallArguments arguments;
   arguments.range = range;
   arguments.arguments.push_back({range, {}, value});
   if (dim != nullptr) arguments.arguments.push_back({range, {}, dim});
   const auto add = [&](IrValue* part) {
-    arguments.arguments.push_back({range, {}, part != nullptr ? part : constant(Constant(), range)});
+    arguments.arguments.push_back({range, {}, part != nullptr ? part : constant(ScriptConstant(), range)});
   };
   add(start);
   add(end);
@@ -118,7 +118,7 @@ Emitter::Index Emitter::classify_index(const Tree& subscript, IrValue* given, co
   IrValue* value = given != nullptr ? given : emit(subscript);
   if (value->type()->kind() == TypeKind::kList) {
     // A list of numbers becomes an int64 tensor.
-    Call arguments{range, {{range, {}, value}}, {{range, "dtype", integer(4, range)}}, {}};
+    CallArguments arguments{range, {{range, {}, value}}, {{range, "dtype", integer(4, range)}}, {}};
     value = call_builtin(Symbol::kAtenTensor, arguments);
   }
   switch (value->type()->kind()) {
@@ -183,7 +183,7 @@ std::pair<IrValue*, std::vector<IrValue*>> Emitter::emit_indexing(const SourceRa
     }
   }
   for (IrValue*& tensor : tensors) {
-    if (tensor == nullptr) tensor = constant(Constant(), range);
+    if (tensor == nullptr) tensor = constant(ScriptConstant(), range);
   }
   return {value, tensors};
 }
@@ -208,8 +208,9 @@ IrValue* Emitter::value_as_tensor(IrValue* value, IrValue* like) {
   }
   IrValue* dtype = call_builtin(Symbol::kPrimDtype, {like}, {});
   IrValue* device = call_builtin(Symbol::kPrimDevice, {like}, {});
-  return call_builtin(Symbol::kAtenTensor,
-                      Call{{}, {{{}, {}, value}}, {{{}, "dtype", dtype}, {{}, "device", device}}, {}});
+  return call_builtin(
+      Symbol::kAtenTensor,
+      CallArguments{{}, {{{}, {}, value}}, {{{}, "dtype", dtype}, {{}, "device", device}}, {}});
 }
 
 void Emitter::emit_subscript_assignment(const SourceRange& range, const Tree& target, IrValue* value) {
@@ -234,4 +235,4 @@ void Emitter::emit_subscript_assignment(const SourceRange& range, const Tree& ta
        {range, {{range, {}, container}, {range, {}, index}, {range, {}, value}}, {}, {}}, 0);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

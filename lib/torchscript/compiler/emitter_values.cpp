@@ -10,7 +10,7 @@
 #include "support/text/number_in.h"
 #include "torchscript/compiler/emitter.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 const char* kind_text(const SugaredValue& value) {
   switch (value.kind) {
@@ -55,9 +55,9 @@ IrValue* Emitter::as_value(const SugaredValue& value, const SourceRange& range) 
       use(*value.value);
       return value.value;
     case SugaredValue::Kind::kNothing:
-      return constant(Constant(), range);
+      return constant(ScriptConstant(), range);
     case SugaredValue::Kind::kFunction: {
-      Constant function(Constant::FunctionValue{value.function});
+      ScriptConstant function(ScriptConstant::FunctionValue{value.function});
       return constants_.get_constant(
           function, std::make_shared<FunctionType>(value.function->qualified_name(), value.function), range);
     }
@@ -123,7 +123,8 @@ SugaredValue Emitter::attribute(const SugaredValue& value, std::string_view name
       const auto index = type->find_member(name);
       if (!index)
         throw SourceError(range, type->repr_str() + "' has no attribute '" + std::string(name) + "'");
-      return sugared(constants_.get_constant(Constant(Constant::EnumMember{type, *index}), type, range));
+      return sugared(
+          constants_.get_constant(ScriptConstant(ScriptConstant::EnumMember{type, *index}), type, range));
     }
     case SugaredValue::Kind::kNamespace:
     case SugaredValue::Kind::kOperators:
@@ -153,8 +154,8 @@ SugaredValue Emitter::attribute_of_namespace(const SugaredValue& value, std::str
                                      " is out of bounds (constant table has " +
                                      std::to_string(program_.constant_types().size()) + " entries)");
       if (const std::string* text = program_.find_constant_text(*index))
-        return sugared(constant(Constant(*text), range));
-      return sugared(constants_.get_constant(Constant(Constant::TableEntry{*index}),
+        return sugared(constant(ScriptConstant(*text), range));
+      return sugared(constants_.get_constant(ScriptConstant(ScriptConstant::TableEntry{*index}),
                                              program_.constant_types()[*index], range));
     }
   }
@@ -246,7 +247,7 @@ SugaredValue Emitter::attribute_of_value(IrValue* value, std::string_view name, 
       node->output()->set_name(is_number ? "_" + std::string(name) : std::string(name));
       return sugared(node->output());
     }
-    if (const Constant* found = class_type->find_constant(std::string(name)))
+    if (const ScriptConstant* found = class_type->find_constant(std::string(name)))
       return sugared(constant(*found, range));
     if (class_type->is_torchbind()) {
       if (program_.on_unknown) program_.on_unknown(class_type->name() + "." + std::string(name));
@@ -308,4 +309,4 @@ void Emitter::set_attribute(const SugaredValue& object, std::string_view name, I
       ->set_attribute(Symbol::kAttrName, std::string(name));
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

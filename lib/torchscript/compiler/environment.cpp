@@ -6,7 +6,7 @@
 #include "support/text/identifier.h"
 #include "torchscript/compiler/undeclared_calls.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 bool is_meaningful_name(std::string_view name) {
   if (name.empty() || name[0] == '$') return false;
@@ -121,4 +121,4 @@ const std::string* Environment::find_reason(std::string_view name) const {
 
 std::string_view Environment::keep_name(std::string name) { return names_.emplace_back(std::move(name)); }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -12,7 +12,7 @@
 #include "torchscript/operators/plain_operators.h"
 #include "torchscript/values/value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // Limits of folding: the length of a string, and the cost of an operator (cost_of()).
@@ -38,7 +38,7 @@ bool is_mutable(const Type& type) {
   }
 }
 
-std::optional<Value> as_value(const Constant& constant) {
+std::optional<Value> as_value(const ScriptConstant& constant) {
   if (constant.is_none()) return Value();
   if (const auto* value = constant.get_if<bool>()) return Value(*value);
   if (const auto* value = constant.get_if<std::int64_t>()) return Value(*value);
@@ -50,21 +50,21 @@ std::optional<Value> as_value(const Constant& constant) {
   return std::nullopt;
 }
 
-std::optional<Constant> as_constant(const Value& value) {
+std::optional<ScriptConstant> as_constant(const Value& value) {
   switch (value.kind()) {
-    case ValueKind::kNone:
-      return Constant();
-    case ValueKind::kBool:
-      return Constant(value.to_bool());
-    case ValueKind::kInt:
-      return Constant(value.to_int());
-    case ValueKind::kDouble:
-      return Constant(value.to_double());
-    case ValueKind::kComplex:
-      return Constant(value.to_complex());
-    case ValueKind::kString:
+    case ValueTag::kNone:
+      return ScriptConstant();
+    case ValueTag::kBool:
+      return ScriptConstant(value.to_bool());
+    case ValueTag::kInt:
+      return ScriptConstant(value.to_int());
+    case ValueTag::kDouble:
+      return ScriptConstant(value.to_double());
+    case ValueTag::kComplex:
+      return ScriptConstant(value.to_complex());
+    case ValueTag::kString:
       if (value.to_string().size() > kMaxText) return std::nullopt;
-      return Constant(value.to_string());
+      return ScriptConstant(value.to_string());
     default:
       return std::nullopt;
   }
@@ -72,17 +72,17 @@ std::optional<Constant> as_constant(const Value& value) {
 
 }  // namespace
 
-std::optional<Constant> fold(const IrNode& node) {
+std::optional<ScriptConstant> fold(const IrNode& node) {
   if (node.is(Symbol::kPrimUncheckedCast) && !is_mutable(*node.output()->type())) {
-    const Constant* constant = node.input()->node()->constant();
+    const ScriptConstant* constant = node.input()->node()->constant();
     if (constant != nullptr && as_value(*constant)) return *constant;
   }
   if (node.is(Symbol::kPrimIsinstance)) {
-    const Constant* constant = node.input()->node()->constant();
+    const ScriptConstant* constant = node.input()->node()->constant();
     if (constant == nullptr || !as_value(*constant)) return std::nullopt;
     const TypePtr type = type_of(*constant, nullptr);
-    return Constant(std::any_of(node.types().begin(), node.types().end(),
-                                [&](const TypePtr& wanted) { return is_subtype(*type, *wanted); }));
+    return ScriptConstant(std::any_of(node.types().begin(), node.types().end(),
+                                      [&](const TypePtr& wanted) { return is_subtype(*type, *wanted); }));
   }
   const FunctionSchema* schema = node.operator_schema();
   if (schema == nullptr || schema->row == nullptr || schema->is_variadic) return std::nullopt;
@@ -90,7 +90,7 @@ std::optional<Constant> fold(const IrNode& node) {
     return std::nullopt;
   std::vector<Value> arguments;
   for (const IrValue* input : node.inputs()) {
-    const Constant* constant = input->node()->constant();
+    const ScriptConstant* constant = input->node()->constant();
     auto value = constant == nullptr ? std::nullopt : as_value(*constant);
     if (!value) return std::nullopt;
     arguments.push_back(std::move(*value));
@@ -103,4 +103,4 @@ std::optional<Constant> fold(const IrNode& node) {
   return as_constant(results[0]);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

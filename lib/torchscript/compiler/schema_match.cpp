@@ -10,31 +10,32 @@
 #include "support/error.h"
 #include "torchscript/compiler/undeclared_calls.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // --- constants ---
 
 namespace {
 
-std::size_t hash_of_constant(const Constant& value) {
+std::size_t hash_of_constant(const ScriptConstant& value) {
   const std::size_t kind = value.variant().index();
   std::size_t hash = 0;
   if (const auto* number = value.get_if<std::int64_t>()) hash = std::hash<std::int64_t>()(*number);
   if (const auto* number = value.get_if<double>()) hash = std::hash<double>()(*number);
   if (const auto* text = value.get_if<std::string>()) hash = std::hash<std::string>()(*text);
   if (const auto* flag = value.get_if<bool>()) hash = *flag ? 1 : 0;
-  if (const auto* entry = value.get_if<Constant::TableEntry>()) hash = entry->index;
-  if (const auto* entry = value.get_if<Constant::FunctionValue>())
+  if (const auto* entry = value.get_if<ScriptConstant::TableEntry>()) hash = entry->index;
+  if (const auto* entry = value.get_if<ScriptConstant::FunctionValue>())
     hash = std::hash<const void*>()(entry->function);
-  if (const auto* member = value.get_if<Constant::EnumMember>())
+  if (const auto* member = value.get_if<ScriptConstant::EnumMember>())
     hash = std::hash<const void*>()(member->type.get()) + member->index;
-  if (const auto* device = value.get_if<Constant::Device>()) hash = std::hash<std::string>()(device->text);
+  if (const auto* device = value.get_if<ScriptConstant::Device>())
+    hash = std::hash<std::string>()(device->text);
   if (const auto* number = value.get_if<std::complex<double>>())
     hash = std::hash<double>()(number->real()) * 31 + std::hash<double>()(number->imag());
-  const auto combine = [&](const Constant& part) { hash = hash * 31 + hash_of_constant(part); };
-  if (const auto* list = value.get_if<Constant::List>()) std::ranges::for_each(list->items, combine);
-  if (const auto* tuple = value.get_if<Constant::Tuple>()) std::ranges::for_each(tuple->items, combine);
-  if (const auto* dict = value.get_if<Constant::Dict>()) {
+  const auto combine = [&](const ScriptConstant& part) { hash = hash * 31 + hash_of_constant(part); };
+  if (const auto* list = value.get_if<ScriptConstant::List>()) std::ranges::for_each(list->items, combine);
+  if (const auto* tuple = value.get_if<ScriptConstant::Tuple>()) std::ranges::for_each(tuple->items, combine);
+  if (const auto* dict = value.get_if<ScriptConstant::Dict>()) {
     for (const auto& [key, item] : dict->items) {
       combine(key);
       combine(item);
@@ -45,7 +46,8 @@ std::size_t hash_of_constant(const Constant& value) {
 
 }  // namespace
 
-IrValue* ConstantPool::find_constant(const Constant& value, const TypePtr& type, std::size_t hash) const {
+IrValue* ConstantPool::find_constant(const ScriptConstant& value, const TypePtr& type,
+                                     std::size_t hash) const {
   const auto [first, end] = known_.equal_range(hash);
   for (auto each = first; each != end; ++each) {
     IrValue* known = each->second;
@@ -64,7 +66,7 @@ void ConstantPool::place(IrNode* node) {
   last_ = node;
 }
 
-IrValue* ConstantPool::get_constant(const Constant& value, TypePtr type, const SourceRange& range) {
+IrValue* ConstantPool::get_constant(const ScriptConstant& value, TypePtr type, const SourceRange& range) {
   const std::size_t hash = hash_of_constant(value);
   if (IrValue* known = find_constant(value, type, hash)) return known;
   IrNode* node = graph_.create_constant(value, std::move(type))->set_source_range(range);
@@ -122,7 +124,7 @@ IrNode* SchemaMatcher::emit(const FunctionSchema& schema, const Match& match, co
 
 IrValue* SchemaMatcher::call(Symbol name, const std::vector<IrValue*>& arguments, const SourceRange& range) {
   const auto& overloads = registered_overloads(name);
-  Call call;
+  CallArguments call;
   call.range = range;
   for (IrValue* value : arguments) call.arguments.push_back({range, {}, value});
   const Match found = match(overloads, call);
@@ -214,12 +216,12 @@ IrValue* SchemaMatcher::try_convert(const TypePtr& type, IrValue* value, bool al
 // --- matching ---
 
 IrValue* SchemaMatcher::default_value(const FunctionArgument& argument) {
-  const Constant& value = *argument.default_value;
-  if (const auto* list = value.get_if<Constant::List>()) {
+  const ScriptConstant& value = *argument.default_value;
+  if (const auto* list = value.get_if<ScriptConstant::List>()) {
     const auto* type = without_optional(argument.type)->as<ListType>();
-    Constant::List typed = *list;
+    ScriptConstant::List typed = *list;
     if (type != nullptr) typed.element = type->element();
-    return constants_.get_constant(Constant(std::move(typed)), without_optional(argument.type));
+    return constants_.get_constant(ScriptConstant(std::move(typed)), without_optional(argument.type));
   }
   return constants_.get_constant(value);
 }
@@ -257,7 +259,7 @@ IrValue* SchemaMatcher::try_argument(const FunctionArgument& argument, IrValue* 
   return nullptr;
 }
 
-std::optional<Match> SchemaMatcher::try_match(const FunctionSchema& schema, const Call& call,
+std::optional<Match> SchemaMatcher::try_match(const FunctionSchema& schema, const CallArguments& call,
                                               const Keywords& keywords, bool allow_conversions,
                                               std::string* why_not) {
   // A dtype has the type int in TorchScript, so x.view(1) would fit this overload.
@@ -365,7 +367,7 @@ Match agreed(std::vector<Match> matches) {
 
 }  // namespace
 
-Match SchemaMatcher::match(const std::vector<const FunctionSchema*>& schemas, const Call& call) {
+Match SchemaMatcher::match(const std::vector<const FunctionSchema*>& schemas, const CallArguments& call) {
   Keywords keywords;
   for (std::size_t k = 0; k < call.keywords.size(); ++k) keywords.try_emplace(call.keywords[k].name, k);
   // A single overload is tried once, so that fewer unused nodes are inserted into the graph.
@@ -412,4 +414,4 @@ const FunctionSchema* find_overload(Symbol name, const IrNode& node) {
   return nullptr;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -45,7 +45,7 @@
 #include "torchscript/language/type_relations.h"
 #include "torchscript/operators/operator_table.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 struct NamedValue {
   SourceRange range;
@@ -57,15 +57,15 @@ struct NamedValue {
 class ConstantPool {
  public:
   explicit ConstantPool(IrGraph& graph) : graph_(graph) {}
-  IrValue* get_constant(const Constant& value, TypePtr type, const SourceRange& range = {});
-  IrValue* get_constant(const Constant& value, const SourceRange& range = {}) {
+  IrValue* get_constant(const ScriptConstant& value, TypePtr type, const SourceRange& range = {});
+  IrValue* get_constant(const ScriptConstant& value, const SourceRange& range = {}) {
     return get_constant(value, type_of(value, tensor_type()), range);
   }
   // Adds a constant node of the graph, or replaces it by an equal one.
   void adopt(IrNode* constant);
 
  private:
-  IrValue* find_constant(const Constant& value, const TypePtr& type, std::size_t hash) const;
+  IrValue* find_constant(const ScriptConstant& value, const TypePtr& type, std::size_t hash) const;
   void place(IrNode* node);
 
   IrGraph& graph_;
@@ -73,7 +73,7 @@ class ConstantPool {
   std::unordered_multimap<std::size_t, IrValue*> known_;
 };
 
-struct Call {
+struct CallArguments {
   SourceRange range;
   std::vector<NamedValue> arguments;
   std::vector<NamedValue> keywords;
@@ -94,7 +94,7 @@ class SchemaMatcher {
 
   // Resolves a call; nodes for conversions are inserted into the graph.  Throws Error(kInput) with the
   // reasons when no overload fits.
-  Match match(const std::vector<const FunctionSchema*>& schemas, const Call& call);
+  Match match(const std::vector<const FunctionSchema*>& schemas, const CallArguments& call);
 
   // Converts the value to `type`, which the code expects, when an implicit conversion exists; returns it
   // unchanged otherwise.
@@ -109,8 +109,8 @@ class SchemaMatcher {
 
  private:
   using Keywords = std::unordered_map<std::string_view, std::size_t>;  // first index of each name
-  std::optional<Match> try_match(const FunctionSchema& schema, const Call& call, const Keywords& keywords,
-                                 bool allow_conversions, std::string* why_not);
+  std::optional<Match> try_match(const FunctionSchema& schema, const CallArguments& call,
+                                 const Keywords& keywords, bool allow_conversions, std::string* why_not);
   IrValue* try_convert(const TypePtr& type, IrValue* value, bool allow_conversions, const SourceRange& range);
   IrValue* try_argument(const FunctionArgument& argument, IrValue* value, const SourceRange& range,
                         bool allow_conversions, TypeBindings& bindings, std::string* why_not);
@@ -126,4 +126,4 @@ const FunctionSchema* find_overload(Symbol name, const IrNode& node);
 // Returns whether `type` is a list, or a tuple whose items all have the list's element type.
 bool is_convertible_to_list(const Type& type, const Type& list);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -17,13 +17,13 @@
 #include "torchscript/compiler/upgraders.h"
 #include "torchscript/ir/ir.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // The code of a function that is defined in a file.
 class Definition final : public FunctionCode {
  public:
-  Definition(Program& program, SyntaxFile& file, const Tree& tree, TypePtr self)
+  Definition(ScriptProgram& program, SyntaxFile& file, const Tree& tree, TypePtr self)
       : program_(program), file_(file), tree_(tree), self_(std::move(self)) {}
 
   FunctionSchema make_schema(Function& function) override {
@@ -37,7 +37,7 @@ class Definition final : public FunctionCode {
   std::unique_ptr<IrGraph> compile(Function& function) override {
     ++program_.open_compilations();
     const Restore close([this] { --program_.open_compilations(); });
-    if (program_.open_compilations() > Program::kMaxCompilations)
+    if (program_.open_compilations() > ScriptProgram::kMaxCompilations)
       throw input_error("functions without result types call each other deeper than fxtrace supports");
     auto graph = compile_function(program_, file_, tree_, function, self_);
     file_.forget_body(tree_);
@@ -45,7 +45,7 @@ class Definition final : public FunctionCode {
   }
 
  private:
-  Program& program_;
+  ScriptProgram& program_;
   SyntaxFile& file_;
   const Tree& tree_;
   TypePtr self_;
@@ -99,9 +99,9 @@ std::set<std::string, std::less<>> names_in(const SyntaxFile& file, const Tree& 
 
 }  // namespace
 
-Program::Program(ProgramSource source) : source_(std::move(source)) {}
+ScriptProgram::ScriptProgram(ProgramSource source) : source_(std::move(source)) {}
 
-Program::~Program() {
+ScriptProgram::~ScriptProgram() {
   // Attributes of classes may form reference cycles.
   for (auto& [name, type] : types_) {
     if (auto* as_class = const_cast<ClassType*>(type->as<ClassType>())) as_class->clear();
@@ -109,18 +109,18 @@ Program::~Program() {
   }
 }
 
-const std::string* Program::find_constant_text(std::size_t index) const {
+const std::string* ScriptProgram::find_constant_text(std::size_t index) const {
   const auto found = constant_texts_.find(index);
   return found == constant_texts_.end() ? nullptr : &found->second;
 }
 
-ResolveClass Program::resolver() {
+ResolveClass ScriptProgram::resolver() {
   return [this](const std::string& name) { return find_type(name); };
 }
 
 // --- files ---
 
-const Program::CodeFile* Program::find_file(const std::string& qualifier) {
+const ScriptProgram::CodeFile* ScriptProgram::find_file(const std::string& qualifier) {
   const auto known = files_.find(qualifier);
   if (known != files_.end()) return known->second.syntax == nullptr ? nullptr : &known->second;
   if (const auto failed = failed_files_.find(qualifier); failed != failed_files_.end())
@@ -139,7 +139,7 @@ const Program::CodeFile* Program::find_file(const std::string& qualifier) {
   return kept.syntax == nullptr ? nullptr : &kept;
 }
 
-Program::CodeFile Program::parse_file(const std::string& qualifier) const {
+ScriptProgram::CodeFile ScriptProgram::parse_file(const std::string& qualifier) const {
   CodeFile file;
   if (qualifier.empty() || !source_.read_code) return file;
   if (auto text = source_.read_code(qualifier)) {
@@ -152,7 +152,7 @@ Program::CodeFile Program::parse_file(const std::string& qualifier) const {
   return file;
 }
 
-Program::Found Program::find_definition(const std::string& name) {
+ScriptProgram::FoundDefinition ScriptProgram::find_definition(const std::string& name) {
   const std::string qualifier(QualifiedName(name).parent());
   const CodeFile* file = find_file(qualifier);
   if (file == nullptr) return {};
@@ -163,21 +163,21 @@ Program::Found Program::find_definition(const std::string& name) {
 
 // --- functions ---
 
-Function* Program::add_function(std::unique_ptr<Function> function) {
+Function* ScriptProgram::add_function(std::unique_ptr<Function> function) {
   functions_.push_back(std::move(function));
   return functions_.back().get();
 }
 
-Function* Program::find_function(const std::string& name) {
+Function* ScriptProgram::find_function(const std::string& name) {
   if (const auto known = functions_by_name_.find(name); known != functions_by_name_.end())
     return known->second;
-  const Found found = find_definition(name);
+  const FoundDefinition found = find_definition(name);
   if (found.tree == nullptr || !found.tree->is(Syntax::kDefinition)) return nullptr;
   auto code = std::make_shared<Definition>(*this, *found.file, *found.tree, nullptr);
   return functions_by_name_[name] = add_function(std::make_unique<Function>(name, std::move(code)));
 }
 
-Function* Program::define(const std::string& name, std::string text) {
+Function* ScriptProgram::define(const std::string& name, std::string text) {
   auto syntax = std::make_unique<SyntaxFile>(std::make_unique<SourceText>(name, std::move(text)));
   const ParsedFile parsed = parse_code(*syntax);
   if (parsed.definitions.size() != 1 || !parsed.definitions[0]->is(Syntax::kDefinition))
@@ -187,7 +187,7 @@ Function* Program::define(const std::string& name, std::string text) {
   return add_function(std::make_unique<Function>(name, std::move(code)));
 }
 
-const std::vector<Function*>& Program::builtin_functions(Symbol name) {
+const std::vector<Function*>& ScriptProgram::builtin_functions(Symbol name) {
   const auto [place, is_new] = builtin_functions_.try_emplace(name);
   if (is_new) {
     // The functions' own code may ask for functions of this name again, which finds the entry.
@@ -199,7 +199,7 @@ const std::vector<Function*>& Program::builtin_functions(Symbol name) {
   return builtin_functions_[name];
 }
 
-const Program::OldOperator* Program::find_old_operator(std::string_view name) {
+const ScriptProgram::OldOperator* ScriptProgram::find_old_operator(std::string_view name) {
   if (source_.operator_version >= kCurrentOperatorVersion) return nullptr;
   const Upgrader* upgrader = find_upgrader(name, source_.operator_version);
   if (upgrader == nullptr) return nullptr;
@@ -212,12 +212,12 @@ const Program::OldOperator* Program::find_old_operator(std::string_view name) {
   return &place->second;
 }
 
-bool Program::is_own(const SyntaxFile& file) const {
+bool ScriptProgram::is_own(const SyntaxFile& file) const {
   return std::any_of(own_files_.begin(), own_files_.end(),
                      [&](const auto& own) { return own.get() == &file; });
 }
 
-void Program::declare_method(const std::string& class_name, std::string_view schema) {
+void ScriptProgram::declare_method(const std::string& class_name, std::string_view schema) {
   const TypePtr type = find_type(class_name);
   const auto* bound = type == nullptr ? nullptr : type->as<ClassType>();
   if (bound == nullptr || !bound->is_torchbind()) throw input_error("there is no class " + class_name);
@@ -230,10 +230,10 @@ void Program::declare_method(const std::string& class_name, std::string_view sch
 
 // --- types ---
 
-TypePtr Program::find_type(const std::string& name) {
+TypePtr ScriptProgram::find_type(const std::string& name) {
   if (const auto known = types_.find(name); known != types_.end()) return known->second;
   if (name.starts_with(kTorchBindPrefix)) return torchbind_class(name);
-  const Found found = find_definition(name);
+  const FoundDefinition found = find_definition(name);
   if (found.tree == nullptr || !found.tree->is(Syntax::kClass)) return nullptr;
   TypePtr type = start_type(name, found);
   // Classes refer to classes, in chains of any length: they wait in `pending_`, so that nothing recurses.
@@ -241,11 +241,11 @@ TypePtr Program::find_type(const std::string& name) {
   return type;
 }
 
-TypePtr Program::torchbind_class(const std::string& name) {
+TypePtr ScriptProgram::torchbind_class(const std::string& name) {
   const std::string_view rest = std::string_view(name).substr(kTorchBindPrefix.size());
   const auto dot = rest.find('.');
-  if (dot == std::string_view::npos || !fxtrace::is_identifier(rest.substr(0, dot)) ||
-      !fxtrace::is_identifier(rest.substr(dot + 1)))
+  if (dot == std::string_view::npos || !internal::is_identifier(rest.substr(0, dot)) ||
+      !internal::is_identifier(rest.substr(dot + 1)))
     return nullptr;
   auto type = std::make_shared<ClassType>(name, ClassType::Form::kTorchBind);
   types_[name] = type;
@@ -259,7 +259,7 @@ TypePtr Program::torchbind_class(const std::string& name) {
   return type;
 }
 
-TypePtr Program::start_type(const std::string& name, const Found& found) {
+TypePtr ScriptProgram::start_type(const std::string& name, const FoundDefinition& found) {
   const Tree& base = found.tree->part(0);
   const std::string_view base_name = base.is(Syntax::kName) ? base.text : std::string_view();
   const auto wait = [&](std::shared_ptr<Type> type) -> TypePtr {
@@ -276,7 +276,7 @@ TypePtr Program::start_type(const std::string& name, const Found& found) {
   throw SourceError(found.file->range(*found.tree), "Torchscript does not support class inheritance.");
 }
 
-TypePtr Program::named_tuple(const std::string& name, const Found& found) {
+TypePtr ScriptProgram::named_tuple(const std::string& name, const FoundDefinition& found) {
   constexpr int kMaxNested = 50;
   if (nested_types_ == kMaxNested)
     throw SourceError(found.file->range(*found.tree), "NamedTuples are nested deeper than fxtrace supports");
@@ -285,7 +285,7 @@ TypePtr Program::named_tuple(const std::string& name, const Found& found) {
   const TypeParser parser(*found.file, resolver());
   std::vector<std::string> fields;
   std::vector<TypePtr> items;
-  std::vector<Constant> defaults;
+  std::vector<ScriptConstant> defaults;
   for (const Tree* statement : found.tree->part(1).all()) {
     if (statement->is(Syntax::kPass)) continue;
     if (!statement->is(Syntax::kAssignment) || !statement->part(2).is_there())
@@ -300,7 +300,7 @@ TypePtr Program::named_tuple(const std::string& name, const Found& found) {
              std::make_shared<TupleType>(name, std::move(fields), std::move(items), std::move(defaults));
 }
 
-TypePtr Program::enumeration(const std::string& name, const Found& found) {
+TypePtr ScriptProgram::enumeration(const std::string& name, const FoundDefinition& found) {
   const TypeParser parser(*found.file, resolver());
   std::vector<EnumType::Member> members;
   TypePtr value_type;
@@ -310,7 +310,7 @@ TypePtr Program::enumeration(const std::string& name, const Found& found) {
           found.file->range(*statement),
           "Unexpected statement in Enum class body: only enum attribute definitions are currently "
           "supported.");
-    Constant value = parser.constant(statement->part(1), nullptr);
+    ScriptConstant value = parser.constant(statement->part(1), nullptr);
     const TypePtr type = type_of(value, tensor_type());
     if (value_type != nullptr && type->kind() != value_type->kind())
       throw SourceError(found.file->range(*statement),
@@ -323,7 +323,7 @@ TypePtr Program::enumeration(const std::string& name, const Found& found) {
   return types_[name] = std::make_shared<EnumType>(name, std::move(value_type), std::move(members));
 }
 
-void Program::finish_pending() {
+void ScriptProgram::finish_pending() {
   is_finishing_ = true;
   const Restore finished([this] { is_finishing_ = false; });
   while (!pending_.empty()) {
@@ -337,7 +337,7 @@ void Program::finish_pending() {
   }
 }
 
-void Program::finish_class(ClassType& type, const PendingClass& pending) {
+void ScriptProgram::finish_class(ClassType& type, const PendingClass& pending) {
   SyntaxFile& file = *pending.file;
   const TypeParser parser(file, resolver());
   const TypePtr self = pending.type;
@@ -432,7 +432,7 @@ void Program::finish_class(ClassType& type, const PendingClass& pending) {
   }
 }
 
-void Program::finish_interface(InterfaceType& type, const PendingClass& pending) {
+void ScriptProgram::finish_interface(InterfaceType& type, const PendingClass& pending) {
   const TypeParser parser(*pending.file, resolver());
   for (const Tree* statement : pending.definition->part(1).all()) {
     if (!statement->is(Syntax::kDefinition))
@@ -446,4 +446,4 @@ void Program::finish_interface(InterfaceType& type, const PendingClass& pending)
   }
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -22,7 +22,7 @@
 #include "torchscript/language/types.h"
 #include "torchscript/operators/operator_table.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // The prefix of names of C++ classes: "__torch__.torch.classes.quantized.Conv2dPackedParamsBase".
 inline constexpr std::string_view kTorchBindPrefix = "__torch__.torch.classes.";
@@ -37,12 +37,12 @@ struct ProgramSource {
   std::uint64_t operator_version = 0;
 };
 
-class Program {
+class ScriptProgram {
  public:
-  explicit Program(ProgramSource source);
-  ~Program();
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
+  explicit ScriptProgram(ProgramSource source);
+  ~ScriptProgram();
+  ScriptProgram(const ScriptProgram&) = delete;
+  ScriptProgram& operator=(const ScriptProgram&) = delete;
 
   // Returns the type "__torch__.nets.Net" with all its attributes; null when there is no such type.  Throws
   // Error(kInput) for code that cannot be compiled.
@@ -114,15 +114,15 @@ class Program {
     const Tree* definition = nullptr;
     SyntaxFile* file = nullptr;
   };
-  struct Found {
+  struct FoundDefinition {
     const Tree* tree = nullptr;
     SyntaxFile* file = nullptr;
   };
-  Found find_definition(const std::string& name);
-  TypePtr start_type(const std::string& name, const Found& found);
+  FoundDefinition find_definition(const std::string& name);
+  TypePtr start_type(const std::string& name, const FoundDefinition& found);
   TypePtr torchbind_class(const std::string& name);
-  TypePtr named_tuple(const std::string& name, const Found& found);
-  TypePtr enumeration(const std::string& name, const Found& found);
+  TypePtr named_tuple(const std::string& name, const FoundDefinition& found);
+  TypePtr enumeration(const std::string& name, const FoundDefinition& found);
   void finish_pending();
   void finish_class(ClassType& type, const PendingClass& pending);
   void finish_interface(InterfaceType& type, const PendingClass& pending);
@@ -148,4 +148,4 @@ class Program {
   std::size_t size_left_ = kSizeOfAny;
 };
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

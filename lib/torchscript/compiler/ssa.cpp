@@ -57,7 +57,7 @@
 #include "torchscript/compiler/environment.h"
 #include "torchscript/language/type_relations.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // A scoped map of names.  The names are views of the attributes of the nodes that use them.
@@ -237,4 +237,4 @@ void convert_to_ssa(IrGraph& graph) {
   graph.free_variables();
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -11,7 +11,7 @@
 #include "torchscript/compiler/schema_match.h"
 #include "torchscript/ir/ir.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 class Function;
 class Emitter;
@@ -89,4 +89,4 @@ inline SugaredValue sugared_text(SugaredValue::Kind kind, std::string_view text)
 // Returns the kind's name for messages: "value", "builtin", "module".
 const char* kind_text(const SugaredValue& value);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -7,7 +7,7 @@
 #include "torchscript/ir/ir.h"
 #include "torchscript/language/type_relations.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // Returns whether a schema can have the type; the only classes that it can have are those of torch.classes.
@@ -37,7 +37,7 @@ void join(TypePtr& type, const IrValue& value) {
 
 }  // namespace
 
-void UndeclaredOperator::add_call(const Call& call, const Function& caller) {
+void UndeclaredOperator::add_call(const CallArguments& call, const Function& caller) {
   const std::size_t count = call.arguments.size();
   if (callers.empty()) arguments.resize(count);
   agree = agree && count == arguments.size();
@@ -116,4 +116,4 @@ InferredSchema infer_schema(const std::string& name, const UndeclaredOperator& c
   return inferred;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -15,9 +15,9 @@
 #include "torchscript/language/source.h"
 #include "torchscript/language/types.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
-struct Call;
+struct CallArguments;
 class Function;
 class IrValue;
 
@@ -28,7 +28,7 @@ struct UndeclaredOperator {
   TypePtr result = open_type();             // of all calls
   bool agree = true;                        // whether all calls have as many arguments
 
-  void add_call(const Call& call, const Function& caller);
+  void add_call(const CallArguments& call, const Function& caller);
 };
 // By name: "pkg::op", or a method's qualified name.
 using UndeclaredCalls = std::map<std::string, UndeclaredOperator>;
@@ -49,4 +49,4 @@ struct InferredSchema {
 // its type, and so is a result that nobody uses.
 InferredSchema infer_schema(const std::string& name, const UndeclaredOperator& calls);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // Up to version 3 a division of integers was truncated.  LibTorch's upgraders have an `if` on the dtypes,
@@ -113,4 +113,4 @@ const Upgrader* find_upgrader(std::string_view name, std::uint64_t version) {
   return nullptr;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

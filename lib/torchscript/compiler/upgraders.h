@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 struct Upgrader {
   std::string_view name;         // "aten::div.Tensor"
@@ -17,4 +17,4 @@ struct Upgrader {
 const Upgrader* find_upgrader(std::string_view name, std::uint64_t version);
 inline constexpr std::uint64_t kCurrentOperatorVersion = 10;
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

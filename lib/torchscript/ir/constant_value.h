@@ -6,10 +6,10 @@
 #include "torchscript/language/constant.h"
 #include "torchscript/values/value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Returns a new value, which shares nothing but entries of the archive's table.  Throws Error(kInput) for an
 // entry that the table does not have.
-Value value_of(const Constant& constant, std::span<const Value> table = {});
+Value value_of(const ScriptConstant& constant, std::span<const Value> table = {});
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -7,7 +7,7 @@
 #include "support/text/qualified_name.h"
 #include "torchscript/ir/ir.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 Function::Function(std::string qualified_name, std::shared_ptr<FunctionCode> code)
     : qualified_name_(std::move(qualified_name)), code_(std::move(code)) {}
@@ -41,4 +41,4 @@ IrGraph& Function::graph() const {
 
 const FunctionSchema& schema_of(const Function& function) { return function.schema(); }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

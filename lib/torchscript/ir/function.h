@@ -10,7 +10,7 @@
 
 #include "torchscript/language/function_schema.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 class IrGraph;
 class Function;
@@ -49,4 +49,4 @@ class Function {
   mutable bool is_working_ = false;     // while the graph is compiled; detects recursive functions
 };
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

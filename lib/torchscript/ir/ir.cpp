@@ -5,7 +5,7 @@
 
 #include "support/error.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // --- values ---
 
@@ -192,15 +192,15 @@ bool IrNode::is_inside(const IrNode& holder) const {
   return block != nullptr;
 }
 
-const Constant* IrNode::constant() const {
+const ScriptConstant* IrNode::constant() const {
   if (kind_ != Symbol::kPrimConstant) return nullptr;
-  static const Constant none;
+  static const ScriptConstant none;
   const IrAttribute* value = find_attribute(Symbol::kAttrValue);
-  return value == nullptr ? &none : std::get_if<Constant>(&value->value);
+  return value == nullptr ? &none : std::get_if<ScriptConstant>(&value->value);
 }
 
 bool IrNode::must_be_none() const {
-  const Constant* value = constant();
+  const ScriptConstant* value = constant();
   if (value != nullptr && value->is_none()) return true;
   return kind_ == Symbol::kNone || (outputs_.size() == 1 && outputs_[0]->type()->kind() == TypeKind::kNone);
 }
@@ -274,7 +274,7 @@ IrNode* IrGraph::create(Symbol kind, const std::vector<IrValue*>& inputs, std::s
   return node;
 }
 
-IrNode* IrGraph::create_constant(Constant value, TypePtr type) {
+IrNode* IrGraph::create_constant(ScriptConstant value, TypePtr type) {
   IrNode* node = create(Symbol::kPrimConstant);
   node->output()->set_type(std::move(type));
   if (!value.is_none()) node->set_attribute(Symbol::kAttrValue, std::move(value));
@@ -322,4 +322,4 @@ void move_nodes(const IrBlock& block, IrNode* place) {
   while (!block.nodes().empty()) block.nodes().front()->move_before(place);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -25,7 +25,7 @@
 #include "torchscript/language/symbol.h"
 #include "torchscript/language/types.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 class IrBlock;
 class IrGraph;
@@ -66,7 +66,7 @@ class IrValue {
 
 struct IrAttribute {
   using Value =
-      std::variant<std::int64_t, std::string, Constant, std::vector<TypePtr>, std::shared_ptr<IrGraph>>;
+      std::variant<std::int64_t, std::string, ScriptConstant, std::vector<TypePtr>, std::shared_ptr<IrGraph>>;
   Symbol name = Symbol::kNone;
   Value value;
 };
@@ -114,7 +114,7 @@ class IrNode {
   const std::shared_ptr<IrGraph>& subgraph() const;
 
   // Returns the value of a prim::Constant; null for other nodes.
-  const Constant* constant() const;
+  const ScriptConstant* constant() const;
   bool must_be_none() const;
 
   // The overload that was resolved; null for nodes without a schema (prim::If, prim::GetAttr, ...).
@@ -149,7 +149,7 @@ class IrNode {
 // Returns the constant if the value is the output of a prim::Constant of type T; nothing otherwise.
 template <class T>
 std::optional<T> constant_of(const IrValue& value) {
-  const Constant* constant = value.node()->constant();
+  const ScriptConstant* constant = value.node()->constant();
   const T* found = constant == nullptr ? nullptr : constant->get_if<T>();
   return found == nullptr ? std::nullopt : std::optional<T>(*found);
 }
@@ -251,7 +251,7 @@ class IrGraph {
 
   // Makes a node that is in no block yet.
   IrNode* create(Symbol kind, const std::vector<IrValue*>& inputs = {}, std::size_t outputs = 1);
-  IrNode* create_constant(Constant value, TypePtr type);
+  IrNode* create_constant(ScriptConstant value, TypePtr type);
   // Frees the nodes that load and store variables, all of which must have been destroyed.
   void free_variables();
 
@@ -326,4 +326,4 @@ class InsertPointGuard {
   IrNode* before_;
 };
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -5,7 +5,7 @@
 
 #include "torchscript/ir/ir.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Converts variables to SSA form (ssa.cpp): stores and loads become values, results of branches and
 // loop-carried values, in LibTorch's order (by name).  A loop gets its condition as in LibTorch, once before
@@ -19,6 +19,6 @@ void clean_up(IrGraph& graph);
 
 // Folds a node with one result and constant arguments (fold_constant.cpp).  Returns nothing when the result
 // depends on more than these, is mutable or large, or when the operator would raise.
-std::optional<Constant> fold(const IrNode& node);
+std::optional<ScriptConstant> fold(const IrNode& node);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

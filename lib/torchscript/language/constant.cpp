@@ -12,7 +12,7 @@
 #include "torchscript/language/type_relations.h"
 #include "torchscript/language/types.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 template <class... Fs>
@@ -51,15 +51,15 @@ std::string complex_text(const std::complex<double>& value) {
 
 }  // namespace
 
-bool Constant::List::operator==(const List& other) const {
+bool ScriptConstant::List::operator==(const List& other) const {
   return items == other.items && same_type(element, other.element);
 }
-bool Constant::Tuple::operator==(const Tuple& other) const { return items == other.items; }
-bool Constant::Dict::operator==(const Dict& other) const {
+bool ScriptConstant::Tuple::operator==(const Tuple& other) const { return items == other.items; }
+bool ScriptConstant::Dict::operator==(const Dict& other) const {
   return items == other.items && same_type(key, other.key) && same_type(value, other.value);
 }
 
-bool Constant::operator==(const Constant& other) const {
+bool ScriptConstant::operator==(const ScriptConstant& other) const {
   if (value_.index() != other.value_.index()) return false;
   if (const auto* number = get_if<double>()) return same_bits(*number, *other.get_if<double>());
   if (const auto* number = get_if<std::complex<double>>()) {
@@ -69,25 +69,26 @@ bool Constant::operator==(const Constant& other) const {
   return value_ == other.value_;
 }
 
-TypePtr type_of(const Constant& constant, const TypePtr& table_type) {
+TypePtr type_of(const ScriptConstant& constant, const TypePtr& table_type) {
   return std::visit(Overloaded{
-                        [](Constant::None) { return none_type(); },
+                        [](ScriptConstant::None) { return none_type(); },
                         [](bool) { return bool_type(); },
                         [](std::int64_t) { return int_type(); },
                         [](double) { return float_type(); },
                         [](const std::complex<double>&) { return complex_type(); },
                         [](const std::string&) { return string_type(); },
-                        [](const Constant::Device&) { return device_type(); },
-                        [&](const Constant::TableEntry&) { return table_type; },
-                        [](const Constant::List& list) { return list_type(list.element); },
-                        [&](const Constant::Tuple& tuple) {
+                        [](const ScriptConstant::Device&) { return device_type(); },
+                        [&](const ScriptConstant::TableEntry&) { return table_type; },
+                        [](const ScriptConstant::List& list) { return list_type(list.element); },
+                        [&](const ScriptConstant::Tuple& tuple) {
                           std::vector<TypePtr> types;
-                          for (const Constant& item : tuple.items) types.push_back(type_of(item, table_type));
+                          for (const ScriptConstant& item : tuple.items)
+                            types.push_back(type_of(item, table_type));
                           return tuple_type(std::move(types));
                         },
-                        [](const Constant::Dict& dict) { return dict_type(dict.key, dict.value); },
-                        [](const Constant::EnumMember& member) -> TypePtr { return member.type; },
-                        [](const Constant::FunctionValue& value) -> TypePtr {
+                        [](const ScriptConstant::Dict& dict) { return dict_type(dict.key, dict.value); },
+                        [](const ScriptConstant::EnumMember& member) -> TypePtr { return member.type; },
+                        [](const ScriptConstant::FunctionValue& value) -> TypePtr {
                           return std::make_shared<FunctionType>(schema_of(*value.function).name,
                                                                 value.function);
                         },
@@ -114,35 +115,35 @@ std::string quoted(std::string_view text) {
   return result + '"';
 }
 
-std::string to_text(const Constant& constant) {
-  const auto text = [](const Constant& item) { return to_text(item); };
+std::string to_text(const ScriptConstant& constant) {
+  const auto text = [](const ScriptConstant& item) { return to_text(item); };
   return std::visit(
       Overloaded{
-          [](Constant::None) -> std::string { return "None"; },
+          [](ScriptConstant::None) -> std::string { return "None"; },
           [](bool value) -> std::string { return value ? "True" : "False"; },
           [](std::int64_t value) { return std::to_string(value); },
           [](double value) { return double_text(value); },
           [](const std::complex<double>& value) { return complex_text(value); },
           [](const std::string& value) { return quoted(value); },
-          [](const Constant::Device& value) { return quoted(value.text); },
-          [](const Constant::TableEntry& value) { return "CONSTANTS.c" + std::to_string(value.index); },
-          [&](const Constant::List& list) {
+          [](const ScriptConstant::Device& value) { return quoted(value.text); },
+          [](const ScriptConstant::TableEntry& value) { return "CONSTANTS.c" + std::to_string(value.index); },
+          [&](const ScriptConstant::List& list) {
             if (list.items.empty()) return "annotate(List[" + list.element->annotation_str() + "], [])";
             return "[" + joined(list.items, text) + "]";
           },
-          [&](const Constant::Tuple& tuple) {
+          [&](const ScriptConstant::Tuple& tuple) {
             return "(" + joined(tuple.items, text) + (tuple.items.size() == 1 ? ",)" : ")");
           },
-          [&](const Constant::Dict& dict) {
+          [&](const ScriptConstant::Dict& dict) {
             const auto pair = [&](const auto& item) { return text(item.first) + ": " + text(item.second); };
             return "{" + joined(dict.items, pair) + "}";
           },
-          [](const Constant::EnumMember& member) {
+          [](const ScriptConstant::EnumMember& member) {
             return member.type->name() + "." + member.type->members()[member.index].name;
           },
-          [](const Constant::FunctionValue& value) { return schema_of(*value.function).name; },
+          [](const ScriptConstant::FunctionValue& value) { return schema_of(*value.function).name; },
       },
       constant.variant());
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

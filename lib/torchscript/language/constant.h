@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 class ClassType;
 class EnumType;
@@ -18,7 +18,7 @@ class Function;
 class Type;
 using TypePtr = std::shared_ptr<const Type>;
 
-class Constant {
+class ScriptConstant {
  public:
   struct None {
     bool operator==(const None&) const = default;
@@ -34,16 +34,16 @@ class Constant {
   };
   struct List {
     TypePtr element;
-    std::vector<Constant> items;
+    std::vector<ScriptConstant> items;
     bool operator==(const List& other) const;
   };
   struct Tuple {
-    std::vector<Constant> items;
+    std::vector<ScriptConstant> items;
     bool operator==(const Tuple& other) const;
   };
   struct Dict {
     TypePtr key, value;
-    std::vector<std::pair<Constant, Constant>> items;
+    std::vector<std::pair<ScriptConstant, ScriptConstant>> items;
     bool operator==(const Dict& other) const;
   };
   struct EnumMember {
@@ -58,14 +58,14 @@ class Constant {
   using Variant = std::variant<None, bool, std::int64_t, double, std::complex<double>, std::string, Device,
                                TableEntry, List, Tuple, Dict, EnumMember, FunctionValue>;
 
-  Constant() = default;
-  Constant(Variant value) : value_(std::move(value)) {}      // NOLINT: a literal is a constant
-  Constant(None) {}                                          // NOLINT
-  Constant(bool value) : value_(value) {}                    // NOLINT
-  Constant(std::int64_t value) : value_(value) {}            // NOLINT
-  Constant(double value) : value_(value) {}                  // NOLINT
-  Constant(std::string value) : value_(std::move(value)) {}  // NOLINT
-  Constant(const char*) = delete;                            // would be a bool
+  ScriptConstant() = default;
+  ScriptConstant(Variant value) : value_(std::move(value)) {}      // NOLINT: a literal is a constant
+  ScriptConstant(None) {}                                          // NOLINT
+  ScriptConstant(bool value) : value_(value) {}                    // NOLINT
+  ScriptConstant(std::int64_t value) : value_(value) {}            // NOLINT
+  ScriptConstant(double value) : value_(value) {}                  // NOLINT
+  ScriptConstant(std::string value) : value_(std::move(value)) {}  // NOLINT
+  ScriptConstant(const char*) = delete;                            // would be a bool
 
   template <class T>
   bool is() const {
@@ -79,18 +79,18 @@ class Constant {
   const Variant& variant() const { return value_; }
 
   // Numbers are equal when their types and bit patterns are, so nan equals nan and -0.0 differs from 0.0.
-  bool operator==(const Constant& other) const;
+  bool operator==(const ScriptConstant& other) const;
 
  private:
   Variant value_;
 };
 
 // Returns the type of the value.  `table_type` is the type of an entry of the table of constants.
-TypePtr type_of(const Constant& constant, const TypePtr& table_type);
+TypePtr type_of(const ScriptConstant& constant, const TypePtr& table_type);
 
 // Returns the text in double quotes, escaped as by LibTorch.
 std::string quoted(std::string_view text);
 // Returns the text by which LibTorch prints it in a graph: 1, 0.5, "text", [1, 2], annotate(List[int], []).
-std::string to_text(const Constant& constant);
+std::string to_text(const ScriptConstant& constant);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -8,7 +8,7 @@
 #include "opinfo/operator_entry.h"
 #include "support/error.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 std::string to_text(const FunctionSchema& schema) {
   std::string text = schema.name;
@@ -75,20 +75,20 @@ TypePtr simple_schema_type(std::string_view name) {
 
 // Returns a default value as a constant of the type; `length` is that of a list for which one number may
 // stand.
-Constant constant_of(const AbstractValue& value, const Type& type, const SchemaArgument& argument,
-                     std::optional<std::int64_t> length) {
+ScriptConstant constant_of(const AbstractValue& value, const Type& type, const SchemaArgument& argument,
+                           std::optional<std::int64_t> length) {
   const auto fail = [&] {
     throw input_error("argument '" + argument.name + "' of a schema has the default value '" +
                       argument.default_value->substr(0, 100) + "', which does not fit its type");
   };
-  if (value.is_none()) return Constant();
+  if (value.is_none()) return ScriptConstant();
   if (const auto* optional = type.as<OptionalType>())
     return constant_of(value, *optional->element(), argument, length);
   const auto* items = value.sequence();
   if (const auto* list = type.as<ListType>()) {
     constexpr std::int64_t kMaxLength = 64;
     const TypePtr simple = simple_type(list->element()->kind());
-    Constant::List result{simple != nullptr ? simple : any_type(), {}};
+    ScriptConstant::List result{simple != nullptr ? simple : any_type(), {}};
     const auto item = [&](const AbstractValue& each) {
       return constant_of(each, *list->element(), argument, std::nullopt);
     };
@@ -98,21 +98,23 @@ Constant constant_of(const AbstractValue& value, const Type& type, const SchemaA
       result.items.assign(static_cast<std::size_t>(*length), item(value));
     else
       fail();
-    return Constant(std::move(result));
+    return ScriptConstant(std::move(result));
   }
   if (items != nullptr && items->size() == type.contained_types().size()) {
-    Constant::Tuple tuple;
+    ScriptConstant::Tuple tuple;
     for (std::size_t i = 0; i < items->size(); ++i)
       tuple.items.push_back(constant_of((*items)[i], *type.contained_types()[i], argument, std::nullopt));
-    return Constant(std::move(tuple));
+    return ScriptConstant(std::move(tuple));
   }
-  if (const auto* flag = value.get_if<bool>()) return Constant(*flag);
-  if (const auto* real = value.get_if<double>()) return Constant(*real);
+  if (const auto* flag = value.get_if<bool>()) return ScriptConstant(*flag);
+  if (const auto* real = value.get_if<double>()) return ScriptConstant(*real);
   if (const auto* text = value.get_if<std::string>())
-    return type.kind() == TypeKind::kDevice ? Constant(Constant::Device{*text}) : Constant(*text);
+    return type.kind() == TypeKind::kDevice ? ScriptConstant(ScriptConstant::Device{*text})
+                                            : ScriptConstant(*text);
   const auto whole = value.integer() != nullptr ? value.integer()->number() : std::nullopt;
   if (!whole) fail();
-  return type.kind() == TypeKind::kFloat ? Constant(static_cast<double>(*whole)) : Constant(*whole);
+  return type.kind() == TypeKind::kFloat ? ScriptConstant(static_cast<double>(*whole))
+                                         : ScriptConstant(*whole);
 }
 
 }  // namespace
@@ -173,4 +175,4 @@ FunctionSchema parse_function_schema(std::string_view text, const ResolveClass& 
   return function_schema(name, parse_schema(text, parenthesis), resolve);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -12,10 +12,10 @@
 #include "torchscript/language/symbol.h"
 #include "torchscript/language/types.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // The schema of an operator, a method or a function with code, with TorchScript's types and constants.
-struct FunctionSchema : BasicSchema<TypePtr, Constant> {
+struct FunctionSchema : BasicSchema<TypePtr, ScriptConstant> {
   std::string name;           // "aten::add", "forward", "__torch__.f"
   std::string overload_name;  // "Tensor"
   // For operators only: the symbol of the name, and the row.  The row is null for operators that a model
@@ -41,4 +41,4 @@ TypePtr schema_type(const SchemaType& type, const ResolveClass& resolve);
 FunctionSchema parse_function_schema(std::string_view text, const ResolveClass& resolve);
 FunctionSchema function_schema(std::string_view name, const Schema& schema, const ResolveClass& resolve);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -7,7 +7,7 @@
 
 #include "support/text/identifier.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 struct Word {
@@ -324,4 +324,4 @@ std::string_view to_text(TokenKind kind) {
   }
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -7,7 +7,7 @@
 
 #include "torchscript/language/source.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 enum class TokenKind : std::uint8_t {
   kEnd,
@@ -104,4 +104,4 @@ std::vector<Token> tokenize(const SourceText& source);
 // Describes a token for messages: "'in'", "a name".
 std::string_view to_text(TokenKind kind);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

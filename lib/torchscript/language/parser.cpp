@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 constexpr int kLowest = 0;
@@ -676,4 +676,4 @@ void refuse_unwritten_function(const SourceRange& range, std::string_view name) 
     refuse(range, "`" + std::string(name) + "()`");
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -10,7 +10,7 @@
 
 #include "torchscript/language/tree.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 struct ParsedFile {
   std::vector<const Tree*> definitions;  // kDefinition and kClass, in order
@@ -29,4 +29,4 @@ void refuse_unwritten_function(const SourceRange& range, std::string_view name);
 
 inline constexpr int kMaxLevels = 250;
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

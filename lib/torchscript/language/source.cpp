@@ -5,7 +5,7 @@
 
 #include "support/text/printable.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 SourceText::SourceText(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {
   if (text_.size() >= UINT32_MAX) throw input_error("a code file is larger than 4 GB").at(name_);
@@ -55,4 +55,4 @@ SourceError::SourceError(const SourceRange& range, const std::string& message)
   if (range.is_known()) at(range.source->name() + ":" + std::to_string(range.source->line_of(range.begin)));
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -8,7 +8,7 @@
 
 #include "support/error.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 class SourceText {
  public:
@@ -63,4 +63,4 @@ class SourceError : public Error {
   std::string message_;
 };
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -5,7 +5,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 class Table {
@@ -50,4 +50,4 @@ Table& table() {
 Symbol intern(std::string_view name) { return table().find_or_add(name); }
 std::string_view to_text(Symbol symbol) { return table().text(symbol); }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Names that the code of fxtrace uses have constants here.
 enum class Symbol : std::uint32_t {
@@ -17,4 +17,4 @@ enum class Symbol : std::uint32_t {
 Symbol intern(std::string_view name);
 std::string_view to_text(Symbol symbol);  // lives as long as the process
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -12,7 +12,7 @@
 #include "torchscript/language/lexer.h"
 #include "torchscript/language/source.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // The kind of a tree, with its parts in the comment; "list" is a tree of kind kList.
 enum class Syntax : std::uint8_t {
@@ -89,4 +89,4 @@ class SyntaxFile {
   std::unordered_map<const Tree*, std::unique_ptr<std::pmr::monotonic_buffer_resource>> bodies_;
 };
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -11,7 +11,7 @@
 #include "support/text/number_in.h"
 #include "torchscript/language/type_relations.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // Returns a type without arguments by its name in an annotation; annotations have a few names of their own.
@@ -139,7 +139,8 @@ std::optional<std::size_t> find_table_index(const Tree& attribute) {
 namespace {
 
 // Adds, subtracts or multiplies two integers; returns nothing for other constants, or beyond 64 bits.
-std::optional<std::int64_t> sum_or_product(TokenKind sign, const Constant& left, const Constant& right) {
+std::optional<std::int64_t> sum_or_product(TokenKind sign, const ScriptConstant& left,
+                                           const ScriptConstant& right) {
   const auto* a = left.get_if<std::int64_t>();
   const auto* b = right.get_if<std::int64_t>();
   std::int64_t result = 0;
@@ -158,8 +159,9 @@ std::optional<double> number_named(std::string_view name) {
 }
 
 // Returns the value of "1.+2.j" or "1-2.j"; nothing when neither side is imaginary.
-std::optional<std::complex<double>> complex_sum(TokenKind sign, const Constant& left, const Constant& right) {
-  const auto number = [](const Constant& value) -> std::optional<std::complex<double>> {
+std::optional<std::complex<double>> complex_sum(TokenKind sign, const ScriptConstant& left,
+                                                const ScriptConstant& right) {
+  const auto number = [](const ScriptConstant& value) -> std::optional<std::complex<double>> {
     if (const auto* whole = value.get_if<std::int64_t>()) return static_cast<double>(*whole);
     if (const auto* real = value.get_if<double>()) return *real;
     const auto* complex = value.get_if<std::complex<double>>();
@@ -175,89 +177,92 @@ std::optional<std::complex<double>> complex_sum(TokenKind sign, const Constant& 
 
 }  // namespace
 
-Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const {
+ScriptConstant TypeParser::constant(const Tree& expression, const TypePtr& type) const {
   switch (expression.kind) {
     case Syntax::kNone:
-      return Constant();
+      return ScriptConstant();
     case Syntax::kTrue:
-      return Constant(true);
+      return ScriptConstant(true);
     case Syntax::kFalse:
-      return Constant(false);
+      return ScriptConstant(false);
     case Syntax::kStringLiteral:
-      return Constant(std::string(expression.text));
+      return ScriptConstant(std::string(expression.text));
     case Syntax::kNumber: {
-      Constant value = number_of(file_, expression);
+      ScriptConstant value = number_of(file_, expression);
       const auto* whole = value.get_if<std::int64_t>();
       if (whole != nullptr && type != nullptr && type->kind() == TypeKind::kFloat)
-        return Constant(static_cast<double>(*whole));
+        return ScriptConstant(static_cast<double>(*whole));
       return value;
     }
     case Syntax::kTuple: {
-      Constant::Tuple tuple;
+      ScriptConstant::Tuple tuple;
       const auto* types = type == nullptr ? nullptr : type->as<TupleType>();
       for (std::size_t i = 0; i < expression.count; ++i) {
         const bool typed = types != nullptr && i < types->items().size();
         tuple.items.push_back(constant(expression.part(i), typed ? types->items()[i] : nullptr));
       }
-      return Constant(std::move(tuple));
+      return ScriptConstant(std::move(tuple));
     }
     case Syntax::kListLiteral: {
-      Constant::List list;
+      ScriptConstant::List list;
       const auto* typed = type == nullptr ? nullptr : without_none(type)->as<ListType>();
       list.element = typed != nullptr ? typed->element() : any_type();
       for (const Tree* item : expression.all()) list.items.push_back(constant(*item, list.element));
-      return Constant(std::move(list));
+      return ScriptConstant(std::move(list));
     }
     case Syntax::kDictLiteral: {
-      Constant::Dict dict;
+      ScriptConstant::Dict dict;
       const auto* typed = type == nullptr ? nullptr : type->as<DictType>();
       dict.key = typed != nullptr ? typed->key() : any_type();
       dict.value = typed != nullptr ? typed->value() : any_type();
       for (std::size_t i = 0; i < expression.part(0).count; ++i)
         dict.items.emplace_back(constant(expression.part(0).part(i), dict.key),
                                 constant(expression.part(1).part(i), dict.value));
-      return Constant(std::move(dict));
+      return ScriptConstant(std::move(dict));
     }
     case Syntax::kCall: {  // annotate(List[int], [])
       const Tree& arguments = expression.part(1);
       if (dotted_name(expression.part(0)) == "annotate" && arguments.count == 2)
         return constant(arguments.part(1), parse(arguments.part(0)));
       if (dotted_name(expression.part(0)) == "float" && arguments.count == 1) {
-        if (const auto value = number_named(arguments.part(0).text)) return Constant(*value);
+        if (const auto value = number_named(arguments.part(0).text)) return ScriptConstant(*value);
       }
       if (dotted_name(expression.part(0)) == "torch.device" && arguments.count == 1 &&
           arguments.part(0).is(Syntax::kStringLiteral))
-        return Constant(Constant::Device{std::string(arguments.part(0).text)});
+        return ScriptConstant(ScriptConstant::Device{std::string(arguments.part(0).text)});
       break;
     }
     case Syntax::kBinary: {
-      const Constant left = constant(expression.part(0), nullptr);
-      const Constant right = constant(expression.part(1), nullptr);
-      if (const auto number = sum_or_product(expression.token, left, right)) return Constant(*number);
-      if (const auto number = complex_sum(expression.token, left, right)) return Constant(*number);
+      const ScriptConstant left = constant(expression.part(0), nullptr);
+      const ScriptConstant right = constant(expression.part(1), nullptr);
+      if (const auto number = sum_or_product(expression.token, left, right)) return ScriptConstant(*number);
+      if (const auto number = complex_sum(expression.token, left, right)) return ScriptConstant(*number);
       break;
     }
     case Syntax::kName:
-      if (const auto value = number_named(expression.text)) return Constant(*value);
+      if (const auto value = number_named(expression.text)) return ScriptConstant(*value);
       if (expression.text == "infj" || expression.text == "nanj")
-        return Constant(std::complex<double>(0, *number_named(expression.text.substr(0, 3))));
+        return ScriptConstant(std::complex<double>(0, *number_named(expression.text.substr(0, 3))));
       break;
     case Syntax::kUnary:
       if (expression.token == TokenKind::kMinus) {
-        const Constant value = constant(expression.part(0), type);
+        const ScriptConstant value = constant(expression.part(0), type);
         const auto* whole = value.get_if<std::int64_t>();
-        if (whole != nullptr && *whole != std::numeric_limits<std::int64_t>::min()) return Constant(-*whole);
-        if (const auto* number = value.get_if<double>()) return Constant(-*number);
-        if (const auto* number = value.get_if<std::complex<double>>()) return Constant(-*number);
+        if (whole != nullptr && *whole != std::numeric_limits<std::int64_t>::min())
+          return ScriptConstant(-*whole);
+        if (const auto* number = value.get_if<double>()) return ScriptConstant(-*number);
+        if (const auto* number = value.get_if<std::complex<double>>()) return ScriptConstant(-*number);
       }
       break;
     case Syntax::kAttribute: {  // CONSTANTS.c3, or a member of an enum
-      if (const auto index = find_table_index(expression)) return Constant(Constant::TableEntry{*index});
+      if (const auto index = find_table_index(expression))
+        return ScriptConstant(ScriptConstant::TableEntry{*index});
       const TypePtr owner = find_type(expression.part(0));
       const auto* members = owner == nullptr ? nullptr : owner->as<EnumType>();
       const auto index = members == nullptr ? std::nullopt : members->find_member(expression.text);
       if (index)
-        return Constant(Constant::EnumMember{std::static_pointer_cast<const EnumType>(owner), *index});
+        return ScriptConstant(
+            ScriptConstant::EnumMember{std::static_pointer_cast<const EnumType>(owner), *index});
       break;
     }
     default:
@@ -266,7 +271,7 @@ Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const
   throw SourceError(file_.range(expression), "expected a constant");
 }
 
-Constant number_of(const SyntaxFile& file, const Tree& number) {
+ScriptConstant number_of(const SyntaxFile& file, const Tree& number) {
   std::string_view text = number.text;
   const auto fail = [&]() -> Error {
     return SourceError(file.range(number),
@@ -278,14 +283,14 @@ Constant number_of(const SyntaxFile& file, const Tree& number) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(digits.data() + 2, digits.data() + digits.size(), value, 16);
     if (error != std::errc() || end != digits.data() + digits.size()) throw fail();
-    return Constant(negative ? -value : value);
+    return ScriptConstant(negative ? -value : value);
   }
   const bool is_complex = text.ends_with('j');
   if (is_complex) text.remove_suffix(1);
   if (!is_complex && text.find_first_of(".eE") == std::string_view::npos) {
     const auto value = number_in<std::int64_t>(text);
     if (!value) throw fail();
-    return Constant(*value);
+    return ScriptConstant(*value);
   }
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -298,8 +303,8 @@ Constant number_of(const SyntaxFile& file, const Tree& number) {
   } else if (error != std::errc()) {
     throw fail();
   }
-  if (is_complex) return Constant(std::complex<double>(0, value));
-  return Constant(value);
+  if (is_complex) return ScriptConstant(std::complex<double>(0, value));
+  return ScriptConstant(value);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

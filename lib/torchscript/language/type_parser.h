@@ -9,7 +9,7 @@
 #include "torchscript/language/function_schema.h"
 #include "torchscript/language/tree.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 class TypeParser {
  public:
@@ -26,7 +26,7 @@ class TypeParser {
   FunctionSchema schema(const Tree& definition, const TypePtr& self) const;
 
   // Returns the value of a literal: a class's constant or a default.
-  Constant constant(const Tree& expression, const TypePtr& type) const;
+  ScriptConstant constant(const Tree& expression, const TypePtr& type) const;
 
  private:
   TypePtr subscript(const Tree& expression) const;
@@ -42,6 +42,6 @@ std::string dotted_name(const Tree& expression);
 std::optional<std::size_t> find_table_index(const Tree& attribute);
 
 // Returns an int, a double or a complex; throws Error(kInput) for a number that is too large.
-Constant number_of(const SyntaxFile& file, const Tree& number);
+ScriptConstant number_of(const SyntaxFile& file, const Tree& number);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

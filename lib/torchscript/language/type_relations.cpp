@@ -6,7 +6,7 @@
 #include "support/restore.h"
 #include "torchscript/language/function_schema.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // --- equality ---
 
@@ -484,4 +484,4 @@ TypePtr with_contained(const TypePtr& type, std::vector<TypePtr> parts) {
   }
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

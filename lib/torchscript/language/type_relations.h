@@ -8,7 +8,7 @@
 
 #include "torchscript/language/types.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Structural equality, as in LibTorch; classes, NamedTuples and the like are compared by name.  An open type
 // equals every type, and is a subtype of every type.
@@ -40,4 +40,4 @@ TypePtr substitute(const TypePtr& type, const TypeBindings& bindings);
 // Returns `type` with other contained types.
 TypePtr with_contained(const TypePtr& type, std::vector<TypePtr> parts);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -8,7 +8,7 @@
 #include "support/text/words.h"
 #include "torchscript/language/function_schema.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 constexpr std::size_t kMaxDepth = 100;
@@ -242,7 +242,7 @@ TypePtr open_type() { return std::make_shared<OpenType>(); }
 TypePtr tuple_type(std::vector<TypePtr> items) { return std::make_shared<TupleType>(std::move(items)); }
 
 TupleType::TupleType(std::string name, std::vector<std::string> fields, std::vector<TypePtr> items,
-                     std::vector<Constant> defaults)
+                     std::vector<ScriptConstant> defaults)
     : Type(TypeKind::kTuple, std::move(items), std::move(name)),
       is_named_(true),
       fields_(std::move(fields)),
@@ -268,7 +268,7 @@ const ClassAttribute* ClassType::find_attribute(std::string_view name) const {
   return slot ? &attributes_[*slot] : nullptr;
 }
 
-const Constant* ClassType::find_constant(const std::string& name) const {
+const ScriptConstant* ClassType::find_constant(const std::string& name) const {
   const auto found = constants_by_name_.find(name);
   return found == constants_by_name_.end() ? nullptr : &constants_[found->second].second;
 }
@@ -306,7 +306,7 @@ void ClassType::add_attribute(ClassAttribute attribute) {
   attributes_.push_back(std::move(attribute));
 }
 
-void ClassType::add_constant(std::string name, Constant value) {
+void ClassType::add_constant(std::string name, ScriptConstant value) {
   if (find_slot(name) || find_constant(name) != nullptr)
     throw input_error("attempting to add constant '" + name + "' to " + repr_str() +
                       " but a field of the same name already exists");
@@ -376,4 +376,4 @@ std::string without_mangling(std::string_view name) {
   return result;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

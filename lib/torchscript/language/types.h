@@ -15,7 +15,7 @@
 
 #include "torchscript/language/constant.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // The kinds in LibTorch's order, by which unions are sorted.
 enum class TypeKind : std::uint8_t {
@@ -168,16 +168,16 @@ class TupleType final : public Type {
   explicit TupleType(std::vector<TypePtr> items) : Type(TypeKind::kTuple, std::move(items)) {}
   // Makes a NamedTuple.  `defaults` are for the last fields.
   TupleType(std::string name, std::vector<std::string> fields, std::vector<TypePtr> items,
-            std::vector<Constant> defaults);
+            std::vector<ScriptConstant> defaults);
   const std::vector<TypePtr>& items() const { return contained_types(); }
   bool is_named() const { return is_named_; }
   const std::vector<std::string>& fields() const { return fields_; }
-  const std::vector<Constant>& defaults() const { return defaults_; }
+  const std::vector<ScriptConstant>& defaults() const { return defaults_; }
 
  private:
   bool is_named_ = false;
   std::vector<std::string> fields_;
-  std::vector<Constant> defaults_;
+  std::vector<ScriptConstant> defaults_;
 };
 
 struct NamedFunction {
@@ -205,8 +205,8 @@ class ClassType final : public Type {
   const std::vector<ClassAttribute>& attributes() const { return attributes_; }
   std::optional<std::size_t> find_slot(std::string_view attribute) const;
   const ClassAttribute* find_attribute(std::string_view name) const;
-  const std::vector<std::pair<std::string, Constant>>& constants() const { return constants_; }
-  const Constant* find_constant(const std::string& name) const;
+  const std::vector<std::pair<std::string, ScriptConstant>>& constants() const { return constants_; }
+  const ScriptConstant* find_constant(const std::string& name) const;
   const std::vector<Function*>& methods() const { return methods_; }
   Function* find_method(std::string_view name) const;
   Function* get_method(std::string_view name) const;  // throws Error(kInput)
@@ -216,7 +216,7 @@ class ClassType final : public Type {
 
   // These are called only while the class is read.
   void add_attribute(ClassAttribute attribute);  // throws Error(kInput) for a duplicate name
-  void add_constant(std::string name, Constant value);
+  void add_constant(std::string name, ScriptConstant value);
   void add_method(std::string name, Function* method);
   void add_forward_hook(NamedFunction hook);
   void add_forward_pre_hook(NamedFunction hook);
@@ -227,7 +227,7 @@ class ClassType final : public Type {
   Form form_;
   std::vector<ClassAttribute> attributes_;
   std::unordered_map<std::string, std::size_t> slots_;
-  std::vector<std::pair<std::string, Constant>> constants_;
+  std::vector<std::pair<std::string, ScriptConstant>> constants_;
   std::unordered_map<std::string, std::size_t> constants_by_name_;
   std::vector<Function*> methods_;
   std::unordered_map<std::string, NamedFunction> methods_by_name_;
@@ -258,7 +258,7 @@ class EnumType final : public Type {
   static bool is_kind(TypeKind kind) { return kind == TypeKind::kEnum; }
   struct Member {
     std::string name;
-    Constant value;
+    ScriptConstant value;
   };
   EnumType(std::string name, TypePtr value, std::vector<Member> members);
   const TypePtr& value_type() const { return contained_types()[0]; }
@@ -307,4 +307,4 @@ class OpenType final : public Type {
 // "nets.___torch_mangle_3.Net".
 std::string without_mangling(std::string_view name);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -21,7 +21,7 @@
 #include "torchscript/objects/pickle_values.h"
 #include "torchscript/values/device_text.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // The least memory that values take, in bytes.
@@ -50,22 +50,22 @@ struct Global : Handle {
   const TypePtr meaning;
 };
 
-struct Known {
+struct KnownFunction {
   std::string_view module, name;
   Global::Form form;
 };
 constexpr std::array kFunctions{
-    Known{"torch.jit._pickle", "restore_type_tag", Global::Form::kTypeTag},
-    Known{"torch._utils", "_rebuild_tensor_v2", Global::Form::kTensor},
-    Known{"torch._utils", "_rebuild_qtensor", Global::Form::kQuantized},
-    Known{"torch._utils", "_rebuild_sparse_tensor", Global::Form::kSparse},
-    Known{"torch._utils", "_rebuild_sparse_csr_tensor", Global::Form::kSparse},
-    Known{"torch._utils", "_rebuild_parameter", Global::Form::kParameter},
-    Known{"torch._tensor", "_rebuild_from_type_v2", Global::Form::kFromType},
-    Known{"__main__", "IntList", Global::Form::kIntList},
-    Known{"collections", "OrderedDict", Global::Form::kOrderedDict},
-    Known{"torch", "device", Global::Form::kDevice},
-    Known{"builtins", "complex", Global::Form::kComplex},
+    KnownFunction{"torch.jit._pickle", "restore_type_tag", Global::Form::kTypeTag},
+    KnownFunction{"torch._utils", "_rebuild_tensor_v2", Global::Form::kTensor},
+    KnownFunction{"torch._utils", "_rebuild_qtensor", Global::Form::kQuantized},
+    KnownFunction{"torch._utils", "_rebuild_sparse_tensor", Global::Form::kSparse},
+    KnownFunction{"torch._utils", "_rebuild_sparse_csr_tensor", Global::Form::kSparse},
+    KnownFunction{"torch._utils", "_rebuild_parameter", Global::Form::kParameter},
+    KnownFunction{"torch._tensor", "_rebuild_from_type_v2", Global::Form::kFromType},
+    KnownFunction{"__main__", "IntList", Global::Form::kIntList},
+    KnownFunction{"collections", "OrderedDict", Global::Form::kOrderedDict},
+    KnownFunction{"torch", "device", Global::Form::kDevice},
+    KnownFunction{"builtins", "complex", Global::Form::kComplex},
 };
 
 TypePtr element_of_typed_list(std::string_view name) {
@@ -81,14 +81,14 @@ constexpr std::array<std::string_view, 5> kQuantizationSchemes{
     "per_channel_affine_float_qparams"};
 
 // Returns the value of an enum's member as a constant; nothing for values that no member has.
-std::optional<Constant> attribute_constant(const Value& value) {
-  if (value.is_int()) return Constant(value.to_int());
-  if (value.is_double()) return Constant(value.to_double());
-  return value.is_string() ? std::optional(Constant(value.to_string())) : std::nullopt;
+std::optional<ScriptConstant> attribute_constant(const Value& value) {
+  if (value.is_int()) return ScriptConstant(value.to_int());
+  if (value.is_double()) return ScriptConstant(value.to_double());
+  return value.is_string() ? std::optional(ScriptConstant(value.to_string())) : std::nullopt;
 }
 
 // Returns a key that is the same for equal numbers and strings.
-std::string key_of(const Constant& value) {
+std::string key_of(const ScriptConstant& value) {
   if (const auto* number = value.get_if<std::int64_t>()) return "i" + std::to_string(*number);
   if (const auto* number = value.get_if<double>())
     return "d" + std::to_string(std::bit_cast<std::uint64_t>(*number + 0.0));
@@ -123,7 +123,7 @@ class Reader final : public PickleValues::Host {
         return std::int64_t{0};
       }
     }
-    for (const Known& known : kFunctions) {
+    for (const KnownFunction& known : kFunctions) {
       if (known.module != module || known.name != name) continue;
       constexpr int kFunctionAndClass = 2;
       if (known.form == Global::Form::kFromType) {
@@ -362,7 +362,7 @@ class Reader final : public PickleValues::Host {
 
 }  // namespace
 
-void set_constants(Program& program, const std::vector<Value>& constants) {
+void set_constants(ScriptProgram& program, const std::vector<Value>& constants) {
   std::vector<TypePtr> types;
   std::unordered_map<std::size_t, std::string> texts;
   for (const Value& constant : constants) {
@@ -374,4 +374,4 @@ void set_constants(Program& program, const std::vector<Value>& constants) {
 
 Value read_objects(const ObjectSource& source, const std::string& name) { return Reader(source, name).run(); }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -9,9 +9,9 @@
 #include "torchscript/language/function_schema.h"
 #include "torchscript/values/value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
-class Program;
+class ScriptProgram;
 
 struct ObjectSource {
   const ZipArchive& zip;
@@ -28,6 +28,6 @@ Value read_objects(const ObjectSource& source, const std::string& name);
 
 // Declares the content of constants.pkl to the program: mostly tensors, but also non-ASCII strings and
 // objects.
-void set_constants(Program& program, const std::vector<Value>& constants);
+void set_constants(ScriptProgram& program, const std::vector<Value>& constants);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -12,7 +12,7 @@
 #include "support/text/words.h"
 #include "torchscript/values/device_text.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // LibTorch's names of dtypes, in their order.
@@ -166,7 +166,7 @@ TensorRef PickleTensors::rebuild(const TupleValue& arguments, bool is_quantized)
   if (tensor->sizes.size() != tensor->strides.size())
     pickle_is_damaged("the sizes and strides of a tensor have different lengths");
   std::size_t next = 4;
-  if (is_quantized != fxtrace::is_quantized(tensor->dtype))
+  if (is_quantized != internal::is_quantized(tensor->dtype))
     pickle_is_damaged("the dtype of a tensor does not fit the function that rebuilds it");
   if (is_quantized) set_quantization(*tensor, part(arguments, next++));
   tensor->requires_grad = bool_part(arguments, next);
@@ -216,4 +216,4 @@ TensorRef PickleTensors::rebuild_sparse(const TupleValue& arguments) {
   return tensor;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -8,7 +8,7 @@
 #include "archive/zip_archive.h"
 #include "torchscript/values/tensor_value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Throws Error(kInput).
 [[noreturn]] void pickle_is_damaged(const std::string& why);
@@ -42,4 +42,4 @@ class PickleTensors {
 // Returns the dtype of a storage class by its name: float32 for "FloatStorage".
 std::optional<ScalarType> find_storage_type(std::string_view name);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -7,7 +7,7 @@
 
 #include "support/error.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // The least memory that values take, in bytes, overhead of the allocator included.
@@ -234,4 +234,4 @@ void PickleValues::end_in_value() { throw input_error("its pickle ends in the mi
 void PickleValues::end_in_line() { damaged("it ends in the middle of a name"); }
 void PickleValues::no_mark() { throw input_error("its pickle closes a mark that it did not set"); }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -14,7 +14,7 @@
 #include "archive/pickle_opcodes.h"
 #include "torchscript/values/value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Returns the memory that the values of a pickle may take, in bytes.  The pickle takes `stored` bytes in its
 // file, where it may be compressed.
@@ -122,4 +122,4 @@ class PickleValues : PickleOpcodes<PickleValues, PickledValue> {
   std::size_t count_ = 0;      // the number of values made
 };
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -9,7 +9,7 @@
 #include "support/error.h"
 #include "support/text/words.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 using namespace std::string_view_literals;  // NOLINT: for the rows
@@ -39,7 +39,7 @@ class Registered {
     std::vector<const Operator*> rows;
     const std::string_view text = to_text(name);
     static const auto table = registered_operators();
-    for (const Operator& row : fxtrace::overloads(text)) {
+    for (const Operator& row : internal::overloads(text)) {
       if (&row >= table.data() && &row < table.data() + table.size()) rows.push_back(&row);
     }
     static const std::vector<const FunctionSchema*> none;
@@ -109,4 +109,4 @@ const FunctionSchema* OperatorTable::declare(std::string_view schema, const Reso
   return result;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -11,7 +11,7 @@
 #include "torchscript/language/function_schema.h"
 #include "torchscript/language/symbol.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 class OperatorTable {
  public:
@@ -32,4 +32,4 @@ class OperatorTable {
 // Returns the registered overloads, which live as long as the process.
 const std::vector<const FunctionSchema*>& registered_overloads(Symbol name);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

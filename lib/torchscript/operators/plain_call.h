@@ -13,7 +13,7 @@
 #include "symbolic/arithmetic.h"
 #include "torchscript/operators/plain_operators.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Thrown by an operator that cannot be executed; carry_out() converts it to a Refusal.
 struct Raised : std::exception {
@@ -26,13 +26,13 @@ struct Raised : std::exception {
 // Throws Raised for arguments that no overload takes, and for results that C++ leaves undefined.
 [[noreturn]] void not_supported(const char* why);
 
-using Results = std::vector<Value>;
+using ResultValues = std::vector<Value>;
 
 // A function, and the names of the operators that it executes, with spaces between them: "aten::add.str", or
 // "aten::find" for all overloads that have no row of their own.
 struct PlainRow {
   std::string_view names;
-  void (*run)(Arguments arguments, Results& results);
+  void (*run)(Arguments arguments, ResultValues& results);
 };
 using PlainTable = std::span<const PlainRow>;
 
@@ -43,7 +43,7 @@ PlainTable other_operators();      // of sizes, dtypes, devices and enums
 
 // Adapts a function with one result to the form of a PlainRow.
 template <Value (*Function)(Arguments)>
-void gives(Arguments arguments, Results& results) {
+void gives(Arguments arguments, ResultValues& results) {
   results.push_back(Function(arguments));
 }
 
@@ -52,7 +52,7 @@ inline const Value& argument(Arguments arguments, std::size_t i) {
   return arguments[i];
 }
 // These return an argument and throw Raised for a value of another kind.
-const Value& argument_of(ValueKind kind, Arguments arguments, std::size_t i, const char* why_not);
+const Value& argument_of(ValueTag kind, Arguments arguments, std::size_t i, const char* why_not);
 std::int64_t int_argument(Arguments arguments, std::size_t i);
 bool bool_argument(Arguments arguments, std::size_t i);
 const std::string& text_argument(Arguments arguments, std::size_t i);
@@ -65,4 +65,4 @@ Slice slice_argument(Arguments arguments, std::size_t size);
 // Throws Raised when the values cannot be compared.
 bool equal(const Value& a, const Value& b);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

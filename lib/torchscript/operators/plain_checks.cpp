@@ -11,7 +11,7 @@
 #include "shapes/scalar_type.h"
 #include "support/text/words.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
@@ -215,4 +215,4 @@ std::optional<Refusal> find_refusal(std::string_view base_name, Traits traits, A
   return found != checks.end() ? found->second(arguments) : std::nullopt;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

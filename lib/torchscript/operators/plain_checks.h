@@ -7,7 +7,7 @@
 
 #include "torchscript/operators/plain_operators.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Returns why the operator must not be executed with these arguments, which match one of its overloads;
 // nothing when it may be.  `base_name` is as "aten::floordiv"; `traits` are those of the table.
@@ -21,4 +21,4 @@ Refusal too_large();
 std::size_t search_steps(Arguments arguments);
 inline constexpr std::size_t kMaxSearch = std::size_t{1} << 30;
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

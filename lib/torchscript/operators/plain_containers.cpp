@@ -13,7 +13,7 @@
 #include "opinfo/values/list_changes.h"
 #include "torchscript/operators/value_text.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // --- lists ---
@@ -31,11 +31,11 @@ Value append(Arguments arguments) {
   return arguments[0];
 }
 
-void insert(Arguments arguments, Results& /*results*/) {
+void insert(Arguments arguments, ResultValues& /*results*/) {
   insert_item(list_argument(arguments, 0).items, int_argument(arguments, 1), argument(arguments, 2));
 }
 
-void extend(Arguments arguments, Results& /*results*/) {
+void extend(Arguments arguments, ResultValues& /*results*/) {
   append_items(list_argument(arguments, 0).items, list_argument(arguments, 1).items);
 }
 
@@ -45,17 +45,17 @@ Value pop(Arguments arguments) {
   return take_item(list.items, position_in(list, int_argument(arguments, 1)));
 }
 
-void delete_item(Arguments arguments, Results& /*results*/) {
+void delete_item(Arguments arguments, ResultValues& /*results*/) {
   ListValue& list = list_argument(arguments, 0);
   if (list.items.empty()) throw Raised("pop index out of range");
   take_item(list.items, position_in(list, int_argument(arguments, 1)));
 }
 
-void reverse(Arguments arguments, Results& /*results*/) {
+void reverse(Arguments arguments, ResultValues& /*results*/) {
   std::ranges::reverse(list_argument(arguments, 0).items);
 }
 
-void clear(Arguments arguments, Results& /*results*/) { list_argument(arguments, 0).items.clear(); }
+void clear(Arguments arguments, ResultValues& /*results*/) { list_argument(arguments, 0).items.clear(); }
 
 Value copy_list(Arguments arguments) {
   const ListValue& list = list_argument(arguments, 0);
@@ -133,7 +133,7 @@ std::size_t find_in(const ListValue& list, const Value& wanted) {
   return static_cast<std::size_t>(found - list.items.begin());
 }
 
-void remove(Arguments arguments, Results& /*results*/) {
+void remove(Arguments arguments, ResultValues& /*results*/) {
   ListValue& list = list_argument(arguments, 0);
   const std::size_t place = find_in(list, argument(arguments, 1));
   if (place == list.items.size()) throw Raised("list.remove(x): x not in list");
@@ -171,15 +171,15 @@ Value count(Arguments arguments) {
 bool is_before(const Value& a, const Value& b) {
   if (a.kind() != b.kind()) not_supported("values of different types are sorted");
   switch (a.kind()) {
-    case ValueKind::kBool:
+    case ValueTag::kBool:
       return !a.to_bool() && b.to_bool();
-    case ValueKind::kInt:
+    case ValueTag::kInt:
       return a.to_int() < b.to_int();
-    case ValueKind::kDouble:
+    case ValueTag::kDouble:
       return a.to_double() < b.to_double();
-    case ValueKind::kString:
+    case ValueTag::kString:
       return a.to_string() < b.to_string();
-    case ValueKind::kTuple: {
+    case ValueTag::kTuple: {
       const auto &x = a.items(), &y = b.items();
       if (x.size() != y.size()) not_supported("tuples of different sizes are sorted");
       for (std::size_t i = 0; i < x.size(); ++i) {
@@ -232,7 +232,7 @@ void check_sortable(const ListValue& list) {
       "defined or Tuples of aforementioned types can be sorted.");
 }
 
-void sort(Arguments arguments, Results& /*results*/) {
+void sort(Arguments arguments, ResultValues& /*results*/) {
   ListValue& list = list_argument(arguments, 0);
   check_sortable(list);
   std::vector<Value> items = list.items;  // the list is unchanged when sorting throws
@@ -316,7 +316,7 @@ Value item_of_dict(Arguments arguments) {
   return *found;
 }
 
-void set_item_of_dict(Arguments arguments, Results& /*results*/) {
+void set_item_of_dict(Arguments arguments, ResultValues& /*results*/) {
   dict_argument(arguments, 0).set(key_argument(arguments), argument(arguments, 2));
 }
 
@@ -332,11 +332,11 @@ Value pop_of_dict(Arguments arguments) {
   return taken;
 }
 
-void delete_item_of_dict(Arguments arguments, Results& /*results*/) {
+void delete_item_of_dict(Arguments arguments, ResultValues& /*results*/) {
   if (!dict_argument(arguments, 0).erase(key_argument(arguments))) throw no_such(arguments[1]);
 }
 
-void clear_dict(Arguments arguments, Results& /*results*/) { dict_argument(arguments, 0).clear(); }
+void clear_dict(Arguments arguments, ResultValues& /*results*/) { dict_argument(arguments, 0).clear(); }
 
 Value copy_dict(Arguments arguments) { return dict_argument(arguments, 0).copy(); }
 
@@ -354,7 +354,7 @@ Value parts_of_dict(Arguments arguments) {
   return make_list(type, std::move(items));
 }
 
-void update(Arguments arguments, Results& /*results*/) {
+void update(Arguments arguments, ResultValues& /*results*/) {
   DictValue& dict = dict_argument(arguments, 0);
   const std::vector<DictValue::Entry> added = dict_argument(arguments, 1).entries();
   for (const DictValue::Entry& entry : added) dict.set(entry.key, entry.value);
@@ -467,4 +467,4 @@ constexpr PlainRow kContainerOperators[] = {
 
 PlainTable container_operators() { return kContainerOperators; }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -14,7 +14,7 @@
 #include "support/text/words.h"
 #include "torchscript/values/device_text.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // --- sizes ---
@@ -98,7 +98,7 @@ Value make_indexed_device(Arguments /*arguments*/) {
 }
 
 const Device& device_argument(Arguments arguments) {
-  return argument_of(ValueKind::kDevice, arguments, 0, "an argument is not a device").to_device();
+  return argument_of(ValueTag::kDevice, arguments, 0, "an argument is not a device").to_device();
 }
 Value device_kind(Arguments arguments) { return device_argument(arguments).type; }
 Value device_index(Arguments arguments) {
@@ -109,7 +109,7 @@ Value device_index(Arguments arguments) {
 // --- enums ---
 
 const EnumValue& enum_argument(Arguments arguments) {
-  return argument_of(ValueKind::kEnum, arguments, 0, "an argument is not an enum").to_enum();
+  return argument_of(ValueTag::kEnum, arguments, 0, "an argument is not an enum").to_enum();
 }
 Value enum_name(Arguments arguments) { return enum_argument(arguments).name; }
 Value enum_value(Arguments arguments) { return enum_argument(arguments).value; }
@@ -144,26 +144,26 @@ std::size_t hash_of(const Value& value, std::size_t depth, std::size_t& looked) 
   if (depth == kMaxValueDepth || ++looked > kMaxPlainSize)
     throw Raised("a value is too large for its hash", RefusalKind::kLimit);
   switch (value.kind()) {
-    case ValueKind::kNone:
+    case ValueTag::kNone:
       return 0;
-    case ValueKind::kBool:
+    case ValueTag::kBool:
       return std::hash<bool>{}(value.to_bool());
-    case ValueKind::kInt:
+    case ValueTag::kInt:
       return std::hash<std::int64_t>{}(value.to_int());
-    case ValueKind::kDouble:
+    case ValueTag::kDouble:
       return std::hash<double>{}(value.to_double());
-    case ValueKind::kString:
+    case ValueTag::kString:
       return std::hash<std::string>{}(value.to_string());
-    case ValueKind::kTuple: {
+    case ValueTag::kTuple: {
       constexpr std::size_t kMix = 0x9e3779b9;
       std::size_t seed = 0;
       for (const Value& item : value.items())
         seed ^= hash_of(item, depth + 1, looked) + kMix + (seed << 6U) + (seed >> 2U);
       return seed;
     }
-    case ValueKind::kComplex:
-    case ValueKind::kList:
-    case ValueKind::kDict:
+    case ValueTag::kComplex:
+    case ValueTag::kList:
+    case ValueTag::kDict:
       throw Raised("unhashable type: '" + dynamic_type(value)->repr_str() + "'");
     default:
       not_supported("the hash of this kind of value is not known");
@@ -202,4 +202,4 @@ constexpr PlainRow kOtherOperators[] = {
 
 PlainTable other_operators() { return kOtherOperators; }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

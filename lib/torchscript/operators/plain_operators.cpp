@@ -12,36 +12,36 @@
 #include "torchscript/operators/plain_checks.h"
 #include "torchscript/values/literal_value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // --- helpers of the implementations (plain_call.h) ---
 
 void not_supported(const char* why) { throw Raised(why, RefusalKind::kUnsupported); }
 
-const Value& argument_of(ValueKind kind, Arguments arguments, std::size_t i, const char* why_not) {
+const Value& argument_of(ValueTag kind, Arguments arguments, std::size_t i, const char* why_not) {
   const Value& value = argument(arguments, i);
   if (value.kind() != kind) not_supported(why_not);
   return value;
 }
 
 std::int64_t int_argument(Arguments arguments, std::size_t i) {
-  return argument_of(ValueKind::kInt, arguments, i, "an argument is not an int").to_int();
+  return argument_of(ValueTag::kInt, arguments, i, "an argument is not an int").to_int();
 }
 
 bool bool_argument(Arguments arguments, std::size_t i) {
-  return argument_of(ValueKind::kBool, arguments, i, "an argument is not a bool").to_bool();
+  return argument_of(ValueTag::kBool, arguments, i, "an argument is not a bool").to_bool();
 }
 
 const std::string& text_argument(Arguments arguments, std::size_t i) {
-  return argument_of(ValueKind::kString, arguments, i, "an argument is not a str").to_string();
+  return argument_of(ValueTag::kString, arguments, i, "an argument is not a str").to_string();
 }
 
 ListValue& list_argument(Arguments arguments, std::size_t i) {
-  return argument_of(ValueKind::kList, arguments, i, "an argument is not a list").to_list();
+  return argument_of(ValueTag::kList, arguments, i, "an argument is not a list").to_list();
 }
 
 DictValue& dict_argument(Arguments arguments, std::size_t i) {
-  return argument_of(ValueKind::kDict, arguments, i, "an argument is not a dict").to_dict();
+  return argument_of(ValueTag::kDict, arguments, i, "an argument is not a dict").to_dict();
 }
 
 Slice slice_argument(Arguments arguments, std::size_t size) {
@@ -199,4 +199,4 @@ std::size_t cost_of(std::string_view base_name, Arguments arguments) {
   return units;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -13,7 +13,7 @@
 #include "opinfo/operator_entry.h"
 #include "torchscript/values/value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // The size limit of a list (elements), a string (characters), or a value with all nested values.
 inline constexpr std::size_t kMaxPlainSize = std::size_t{1} << 22;
@@ -49,4 +49,4 @@ std::size_t cost_of(std::string_view base_name, Arguments arguments);
 // Returns the number of elements of a list or dict, or a sixteenth of a string's length; 0 for other values.
 std::size_t length_of(const Value& value);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

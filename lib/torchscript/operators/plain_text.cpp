@@ -14,7 +14,7 @@
 #include "opinfo/values/list_changes.h"
 #include "torchscript/operators/value_text.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // --- characters ---
@@ -244,7 +244,7 @@ Value split_lines(Arguments arguments) {
 }
 
 template <bool FromBehind>
-void partition(Arguments arguments, Results& results) {
+void partition(Arguments arguments, ResultValues& results) {
   const std::string& text = text_argument(arguments, 0);
   const std::string& separator = text_argument(arguments, 1);
   const auto at = FromBehind ? text.rfind(separator) : text.find(separator);
@@ -393,7 +393,7 @@ Value format(Arguments arguments) {
   return out.str();
 }
 
-// LibTorch's tags of values, in the order of ValueKind.
+// LibTorch's tags of values, in the order of ValueTag.
 constexpr std::array kTags{"None",        "Uninitialized", "Bool",          "Int",
                            "Double",      "ComplexDouble", "String",        "Uninitialized",
                            "GenericList", "GenericDict",   "Tuple",         "Uninitialized",
@@ -560,4 +560,4 @@ constexpr PlainRow kTextOperators[] = {
 
 PlainTable text_operators() { return kTextOperators; }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -9,7 +9,7 @@
 
 #include "torchscript/operators/plain_call.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 void print_float(std::ostream& out, double number) {
@@ -41,44 +41,44 @@ class Printer {
  private:
   void print_here(const Value& value) {
     switch (value.kind()) {
-      case ValueKind::kNone:
+      case ValueTag::kNone:
         out_ << "None";
         return;
-      case ValueKind::kUninitialized:
+      case ValueTag::kUninitialized:
         out_ << "Uninitialized";
         return;
-      case ValueKind::kBool:
+      case ValueTag::kBool:
         out_ << (value.to_bool() ? "True" : "False");
         return;
-      case ValueKind::kInt:
+      case ValueTag::kInt:
         out_ << value.to_int();
         return;
-      case ValueKind::kDouble:
+      case ValueTag::kDouble:
         print_float(out_, value.to_double());
         return;
-      case ValueKind::kComplex:
+      case ValueTag::kComplex:
         print_complex(value.to_complex());
         return;
-      case ValueKind::kString:
+      case ValueTag::kString:
         count_ += value.to_string().size() / kCharacters;
         out_ << value.to_string();
         return;
-      case ValueKind::kDevice:
+      case ValueTag::kDevice:
         out_ << value.to_device().text();
         return;
-      case ValueKind::kList:
+      case ValueTag::kList:
         out_ << '[';
         print_all(value.items());
         out_ << ']';
         return;
-      case ValueKind::kTuple:
+      case ValueTag::kTuple:
         out_ << '(';
         print_all(value.items());
         out_ << (value.items().size() == 1 ? ",)" : ")");
         return;
-      case ValueKind::kDict:
+      case ValueTag::kDict:
         return print_dict(value.to_dict());
-      case ValueKind::kEnum:
+      case ValueTag::kEnum:
         out_ << "Enum<" << value.to_enum().type->name() << '.' << value.to_enum().name << '>';
         return;
       default:
@@ -129,4 +129,4 @@ std::string printed(const Value& value) {
   return out.str();
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -6,7 +6,7 @@
 
 #include "support/text/words.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 constexpr std::array<std::string_view, 20> kDevices{
@@ -47,4 +47,4 @@ DeviceText read_device(std::string_view text) {
                             " device type at start of device string: " + read.device->type};
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

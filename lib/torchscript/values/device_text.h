@@ -7,7 +7,7 @@
 
 #include "shapes/device.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 struct DeviceText {
   std::optional<Device> device;
@@ -19,4 +19,4 @@ DeviceText read_device(std::string_view text);
 // Parses a device on which an archive was saved, which may be one of other vendors ("npu:0").
 DeviceText read_saved_device(std::string_view text);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

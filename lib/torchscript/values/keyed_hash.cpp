@@ -11,7 +11,7 @@
 #include <random>
 #endif
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 struct Key {
@@ -76,4 +76,4 @@ std::uint64_t keyed_hash(std::string_view bytes) {
   return state.a ^ state.b ^ state.c ^ state.d;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

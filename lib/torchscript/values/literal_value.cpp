@@ -1,6 +1,6 @@
 #include "torchscript/values/literal_value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 AbstractValue literal_value(const Value& value) {
   if (value.is_int()) return {SymInt(value.to_int())};
@@ -56,4 +56,4 @@ AbstractValue abstract_value(const Value& value) {
   return {*std::move(info)};
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -6,7 +6,7 @@
 #include "shapes/abstract_value.h"
 #include "torchscript/values/tensor_value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Converts a number or a string; unknown for any other value.
 AbstractValue literal_value(const Value& value);
@@ -17,4 +17,4 @@ std::optional<TensorInfo> tensor_info(const TensorValue& tensor);
 // Converts back a known number or string; returns None for anything else.
 Value plain_value(const AbstractValue& value);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Base of reference-counted objects.  The count is not atomic: all holders must be on one thread.  Objects
 // are freed without recursion, however deeply they are nested.  Cycles are never freed: the pickles of an
@@ -72,4 +72,4 @@ Ref<T> make_counted(Arguments&&... arguments) {
   return Ref<T>(new T(std::forward<Arguments>(arguments)...));
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

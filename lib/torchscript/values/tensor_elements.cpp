@@ -7,7 +7,7 @@
 
 #include "archive/little_endian.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // The form of a small float: a sign bit, the exponent, the mantissa.
@@ -174,4 +174,4 @@ std::optional<Value> find_list(const Array& array, const TypePtr& element) {
   return items.at(0);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -8,7 +8,7 @@
 
 #include "torchscript/values/tensor_value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Returns the elements in row-major order from the little-endian bytes of the tensor's storage: bools, ints,
 // floats and complex numbers; uint64 wraps around.  Nothing when the tensor has more than `most` elements, is
@@ -22,4 +22,4 @@ std::vector<Value> values_of(const Array& array);
 // Nothing when LibTorch would raise, as the elements have another type.
 std::optional<Value> find_list(const Array& array, const TypePtr& element);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

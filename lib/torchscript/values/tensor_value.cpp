@@ -9,7 +9,7 @@
 #include "archive/little_endian.h"
 #include "shapes/contiguous.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
@@ -62,7 +62,7 @@ std::optional<std::int64_t> element_count(const std::vector<std::int64_t>& sizes
 std::int64_t TensorValue::numel() const { return element_count(sizes).value_or(kMost); }
 
 bool TensorValue::is_contiguous() const {
-  return layout == TensorLayout::kStrided && fxtrace::is_contiguous(sizes, strides);
+  return layout == TensorLayout::kStrided && internal::is_contiguous(sizes, strides);
 }
 
 TensorRef with_elements(const TensorValue& tensor, std::string_view bytes) {
@@ -88,4 +88,4 @@ TensorRef with_elements(const TensorValue& tensor, std::string_view bytes) {
   return result;
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -13,7 +13,7 @@
 #include "shapes/scalar_type.h"
 #include "torchscript/values/value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Layouts, in the order of LibTorch's numbers, which represent them in TorchScript.
 enum class TensorLayout : std::uint8_t {
@@ -72,4 +72,4 @@ std::optional<std::int64_t> element_count(const std::vector<std::int64_t>& sizes
 // when it is not small, has another dtype, or reaches beyond the bytes.
 TensorRef with_elements(const TensorValue& tensor, std::string_view bytes);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

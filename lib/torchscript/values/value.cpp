@@ -12,7 +12,7 @@
 #include "torchscript/values/keyed_hash.h"
 #include "torchscript/values/tensor_value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // Objects to be freed wait in a list: freeing one adds those that it held to the list, without recursion.
 void RefCounted::free(RefCounted* last) noexcept {
@@ -45,7 +45,7 @@ struct DeviceValue : RefCounted {
   const Device value;
 };
 
-// Names for messages, in the order of ValueKind.
+// Names for messages, in the order of ValueTag.
 constexpr std::array kKindNames{"None",       "an uninitialized value",
                                 "a bool",     "an int",
                                 "a float",    "a complex number",
@@ -54,54 +54,54 @@ constexpr std::array kKindNames{"None",       "an uninitialized value",
                                 "a tuple",    "an object",
                                 "an enum",    "a device",
                                 "a function", "a handle"};
-static_assert(kKindNames.size() == static_cast<std::size_t>(ValueKind::kHandle) + 1);
+static_assert(kKindNames.size() == static_cast<std::size_t>(ValueTag::kHandle) + 1);
 
-const char* name_of(ValueKind kind) { return kKindNames.at(static_cast<std::size_t>(kind)); }
+const char* name_of(ValueTag kind) { return kKindNames.at(static_cast<std::size_t>(kind)); }
 
 }  // namespace
 
-Value::Value(std::complex<double> value) : Value(ValueKind::kComplex, make_counted<ComplexValue>(value)) {}
-Value::Value(std::string value) : Value(ValueKind::kString, make_counted<StringValue>(std::move(value))) {}
-Value::Value(Device value) : Value(ValueKind::kDevice, make_counted<DeviceValue>(std::move(value))) {}
-Value::Value(Ref<TensorValue> value) : Value(ValueKind::kTensor, std::move(value)) {}
-Value::Value(Ref<ListValue> value) : Value(ValueKind::kList, std::move(value)) {}
-Value::Value(Ref<DictValue> value) : Value(ValueKind::kDict, std::move(value)) {}
-Value::Value(Ref<TupleValue> value) : Value(ValueKind::kTuple, std::move(value)) {}
-Value::Value(Ref<ObjectValue> value) : Value(ValueKind::kObject, std::move(value)) {}
-Value::Value(Ref<EnumValue> value) : Value(ValueKind::kEnum, std::move(value)) {}
-Value::Value(Ref<FunctionValue> value) : Value(ValueKind::kFunction, std::move(value)) {}
+Value::Value(std::complex<double> value) : Value(ValueTag::kComplex, make_counted<ComplexValue>(value)) {}
+Value::Value(std::string value) : Value(ValueTag::kString, make_counted<StringValue>(std::move(value))) {}
+Value::Value(Device value) : Value(ValueTag::kDevice, make_counted<DeviceValue>(std::move(value))) {}
+Value::Value(Ref<TensorValue> value) : Value(ValueTag::kTensor, std::move(value)) {}
+Value::Value(Ref<ListValue> value) : Value(ValueTag::kList, std::move(value)) {}
+Value::Value(Ref<DictValue> value) : Value(ValueTag::kDict, std::move(value)) {}
+Value::Value(Ref<TupleValue> value) : Value(ValueTag::kTuple, std::move(value)) {}
+Value::Value(Ref<ObjectValue> value) : Value(ValueTag::kObject, std::move(value)) {}
+Value::Value(Ref<EnumValue> value) : Value(ValueTag::kEnum, std::move(value)) {}
+Value::Value(Ref<FunctionValue> value) : Value(ValueTag::kFunction, std::move(value)) {}
 
 Value Value::uninitialized() {
   Value value;
-  value.kind_ = ValueKind::kUninitialized;
+  value.kind_ = ValueTag::kUninitialized;
   return value;
 }
 
 bool Value::is_scalar() const { return is_bool() || is_int() || is_double() || is_complex(); }
 
 std::complex<double> Value::to_complex() const {
-  return static_cast<const ComplexValue*>(bits(ValueKind::kComplex).shared)->value;
+  return static_cast<const ComplexValue*>(bits(ValueTag::kComplex).shared)->value;
 }
 const std::string& Value::to_string() const {
-  return static_cast<const StringValue*>(bits(ValueKind::kString).shared)->value;
+  return static_cast<const StringValue*>(bits(ValueTag::kString).shared)->value;
 }
 const Device& Value::to_device() const {
-  return static_cast<const DeviceValue*>(bits(ValueKind::kDevice).shared)->value;
+  return static_cast<const DeviceValue*>(bits(ValueTag::kDevice).shared)->value;
 }
-TensorValue& Value::to_tensor() const { return *static_cast<TensorValue*>(bits(ValueKind::kTensor).shared); }
-ListValue& Value::to_list() const { return *static_cast<ListValue*>(bits(ValueKind::kList).shared); }
-DictValue& Value::to_dict() const { return *static_cast<DictValue*>(bits(ValueKind::kDict).shared); }
-TupleValue& Value::to_tuple() const { return *static_cast<TupleValue*>(bits(ValueKind::kTuple).shared); }
-ObjectValue& Value::to_object() const { return *static_cast<ObjectValue*>(bits(ValueKind::kObject).shared); }
-EnumValue& Value::to_enum() const { return *static_cast<EnumValue*>(bits(ValueKind::kEnum).shared); }
+TensorValue& Value::to_tensor() const { return *static_cast<TensorValue*>(bits(ValueTag::kTensor).shared); }
+ListValue& Value::to_list() const { return *static_cast<ListValue*>(bits(ValueTag::kList).shared); }
+DictValue& Value::to_dict() const { return *static_cast<DictValue*>(bits(ValueTag::kDict).shared); }
+TupleValue& Value::to_tuple() const { return *static_cast<TupleValue*>(bits(ValueTag::kTuple).shared); }
+ObjectValue& Value::to_object() const { return *static_cast<ObjectValue*>(bits(ValueTag::kObject).shared); }
+EnumValue& Value::to_enum() const { return *static_cast<EnumValue*>(bits(ValueTag::kEnum).shared); }
 FunctionValue& Value::to_function() const {
-  return *static_cast<FunctionValue*>(bits(ValueKind::kFunction).shared);
+  return *static_cast<FunctionValue*>(bits(ValueTag::kFunction).shared);
 }
-Handle& Value::to_handle() const { return *static_cast<Handle*>(bits(ValueKind::kHandle).shared); }
+Handle& Value::to_handle() const { return *static_cast<Handle*>(bits(ValueTag::kHandle).shared); }
 
 const std::vector<Value>& Value::items() const { return is_tuple() ? to_tuple().items : to_list().items; }
 
-void Value::complain(ValueKind wanted) const {
+void Value::complain(ValueTag wanted) const {
   throw Error(ErrorKind::kInternal,
               std::string(name_of(kind_)) + " where " + name_of(wanted) + " is expected");
 }
@@ -127,17 +127,17 @@ std::size_t hash_of_key(const Value& key) {
   };
   const auto of_real = [](double number) { return std::bit_cast<std::uint64_t>(number == 0 ? 0.0 : number); };
   switch (key.kind()) {
-    case ValueKind::kBool:
+    case ValueTag::kBool:
       return of_numbers(key.to_bool() ? 1 : 0);
-    case ValueKind::kInt:
+    case ValueTag::kInt:
       return of_numbers(static_cast<std::uint64_t>(key.to_int()));
-    case ValueKind::kDouble:
+    case ValueTag::kDouble:
       return of_numbers(of_real(key.to_double()));
-    case ValueKind::kComplex:
+    case ValueTag::kComplex:
       return of_numbers(of_real(key.to_complex().real()), of_real(key.to_complex().imag()));
-    case ValueKind::kString:
+    case ValueTag::kString:
       return keyed_hash(key.to_string());
-    case ValueKind::kDevice:
+    case ValueTag::kDevice:
       return keyed_hash(key.to_device().type);
     default:
       return of_numbers(reinterpret_cast<std::uintptr_t>(key.identity()));  // NOLINT: an address as a number
@@ -249,35 +249,35 @@ class Comparison {
       return false;
     }
     switch (a.kind()) {
-      case ValueKind::kNone:
+      case ValueTag::kNone:
         return true;
-      case ValueKind::kUninitialized:
+      case ValueTag::kUninitialized:
         return false;
-      case ValueKind::kBool:
+      case ValueTag::kBool:
         return a.to_bool() == b.to_bool();
-      case ValueKind::kInt:
+      case ValueTag::kInt:
         return a.to_int() == b.to_int();
-      case ValueKind::kDouble:
+      case ValueTag::kDouble:
         return a.to_double() == b.to_double();
-      case ValueKind::kComplex:
+      case ValueTag::kComplex:
         return a.to_complex() == b.to_complex();
-      case ValueKind::kString:
+      case ValueTag::kString:
         return a.to_string() == b.to_string();
-      case ValueKind::kDevice:
+      case ValueTag::kDevice:
         return a.to_device() == b.to_device();
-      case ValueKind::kList:
+      case ValueTag::kList:
         return a.identity() == b.identity() || (*a.to_list().element_type == *b.to_list().element_type &&
                                                 are_all_equal(a.items(), b.items()));
-      case ValueKind::kTuple:
+      case ValueTag::kTuple:
         return a.identity() == b.identity() || are_all_equal(a.items(), b.items());
-      case ValueKind::kDict:
+      case ValueTag::kDict:
         return a.identity() == b.identity() || are_equal_dicts(a.to_dict(), b.to_dict());
-      case ValueKind::kEnum:
+      case ValueTag::kEnum:
         return *a.to_enum().type == *b.to_enum().type && a.to_enum().name == b.to_enum().name;
-      case ValueKind::kTensor:
-      case ValueKind::kObject:
-      case ValueKind::kFunction:
-      case ValueKind::kHandle:
+      case ValueTag::kTensor:
+      case ValueTag::kObject:
+      case ValueTag::kFunction:
+      case ValueTag::kHandle:
         return a.identity() == b.identity();
     }
     return false;
@@ -372,27 +372,27 @@ class DeepCopy {
 
 TypePtr type_at(const Value& value, std::size_t depth) {
   switch (value.kind()) {
-    case ValueKind::kNone:
+    case ValueTag::kNone:
       return none_type();
-    case ValueKind::kBool:
+    case ValueTag::kBool:
       return bool_type();
-    case ValueKind::kInt:
+    case ValueTag::kInt:
       return int_type();
-    case ValueKind::kDouble:
+    case ValueTag::kDouble:
       return float_type();
-    case ValueKind::kComplex:
+    case ValueTag::kComplex:
       return complex_type();
-    case ValueKind::kString:
+    case ValueTag::kString:
       return string_type();
-    case ValueKind::kTensor:
+    case ValueTag::kTensor:
       return tensor_type();
-    case ValueKind::kDevice:
+    case ValueTag::kDevice:
       return device_type();
-    case ValueKind::kList:
+    case ValueTag::kList:
       return list_type(value.to_list().element_type);
-    case ValueKind::kDict:
+    case ValueTag::kDict:
       return dict_type(value.to_dict().key_type, value.to_dict().value_type);
-    case ValueKind::kTuple: {
+    case ValueTag::kTuple: {
       // Types cannot be nested deeper.
       constexpr std::size_t kMaxTypeDepth = 30;
       if (depth == kMaxTypeDepth) return any_type();
@@ -400,15 +400,15 @@ TypePtr type_at(const Value& value, std::size_t depth) {
       for (const Value& item : value.items()) types.push_back(type_at(item, depth + 1));
       return tuple_type(std::move(types));
     }
-    case ValueKind::kObject:
+    case ValueTag::kObject:
       return value.to_object().type;
-    case ValueKind::kEnum:
+    case ValueTag::kEnum:
       return value.to_enum().type;
-    case ValueKind::kFunction:
+    case ValueTag::kFunction:
       return value.to_function().type;
-    case ValueKind::kHandle:
+    case ValueTag::kHandle:
       return value.to_handle().type();
-    case ValueKind::kUninitialized:
+    case ValueTag::kUninitialized:
       return any_type();
   }
   return any_type();
@@ -422,4 +422,4 @@ std::optional<Value> find_deep_copy(const Value& value) { return DeepCopy{}.copy
 
 TypePtr dynamic_type(const Value& value) { return type_at(value, 0); }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

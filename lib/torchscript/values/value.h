@@ -2,7 +2,7 @@
 // object.
 //
 // 1. The kinds None, uninitialized, bool, int and double are stored in the Value itself.  All kinds from
-//    kComplex on are references (is_shared()), so the order of ValueKind matters.
+//    kComplex on are references (is_shared()), so the order of ValueTag matters.
 // 2. Copying a Value copies the reference and never the object, as assignment does in Python.  All copies
 //    see changes of a list, a dict or an object.  Complex numbers, strings, devices, tuples, enum members
 //    and functions are constant, and tensors are not written to once they are made (tensor_value.h).  A
@@ -40,7 +40,7 @@
 #include "torchscript/language/types.h"
 #include "torchscript/values/ref_counted.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 struct TensorValue;  // tensor_value.h
 struct ListValue;
@@ -56,7 +56,7 @@ class Handle : public RefCounted {
   virtual TypePtr type() const = 0;
 };
 
-enum class ValueKind : std::uint8_t {
+enum class ValueTag : std::uint8_t {
   kNone,
   kUninitialized,  // a value that is never used
   kBool,
@@ -77,21 +77,21 @@ enum class ValueKind : std::uint8_t {
 
 class Value {
  public:
-  Value() = default;                                                // None
-  Value(std::same_as<bool> auto value) : kind_(ValueKind::kBool) {  // NOLINT: a value stands for itself
+  Value() = default;                                               // None
+  Value(std::same_as<bool> auto value) : kind_(ValueTag::kBool) {  // NOLINT: a value stands for itself
     bits_.boolean = value;
   }
   template <std::integral T>
     requires(!std::same_as<T, bool>)
-  Value(T value) : kind_(ValueKind::kInt) {  // NOLINT: likewise
+  Value(T value) : kind_(ValueTag::kInt) {  // NOLINT: likewise
     bits_.integer = static_cast<std::int64_t>(value);
   }
-  Value(double value) : kind_(ValueKind::kDouble) { bits_.real = value; }  // NOLINT: likewise
-  Value(std::complex<double> value);                                       // NOLINT: likewise
-  Value(std::string value);                                                // NOLINT: likewise
-  Value(std::string_view value) : Value(std::string(value)) {}             // NOLINT: likewise
-  Value(const char* value) : Value(std::string(value)) {}                  // NOLINT: likewise
-  Value(Device value);                                                     // NOLINT: likewise
+  Value(double value) : kind_(ValueTag::kDouble) { bits_.real = value; }  // NOLINT: likewise
+  Value(std::complex<double> value);                                      // NOLINT: likewise
+  Value(std::string value);                                               // NOLINT: likewise
+  Value(std::string_view value) : Value(std::string(value)) {}            // NOLINT: likewise
+  Value(const char* value) : Value(std::string(value)) {}                 // NOLINT: likewise
+  Value(Device value);                                                    // NOLINT: likewise
   // A null reference becomes None.
   Value(Ref<TensorValue> value);    // NOLINT: likewise
   Value(Ref<ListValue> value);      // NOLINT: likewise
@@ -101,13 +101,13 @@ class Value {
   Value(Ref<EnumValue> value);      // NOLINT: likewise
   Value(Ref<FunctionValue> value);  // NOLINT: likewise
   template <std::derived_from<Handle> T>
-  Value(Ref<T> value) : Value(ValueKind::kHandle, std::move(value)) {}  // NOLINT: likewise
+  Value(Ref<T> value) : Value(ValueTag::kHandle, std::move(value)) {}  // NOLINT: likewise
   static Value uninitialized();
 
   Value(const Value& other) noexcept : kind_(other.kind_), bits_(other.bits_) {
     if (is_shared()) bits_.shared->hold();
   }
-  Value(Value&& other) noexcept : kind_(std::exchange(other.kind_, ValueKind::kNone)), bits_(other.bits_) {}
+  Value(Value&& other) noexcept : kind_(std::exchange(other.kind_, ValueTag::kNone)), bits_(other.bits_) {}
   Value& operator=(Value other) noexcept {
     std::swap(kind_, other.kind_);
     std::swap(bits_, other.bits_);
@@ -117,29 +117,29 @@ class Value {
     if (is_shared()) bits_.shared->let_go();
   }
 
-  ValueKind kind() const { return kind_; }
-  bool is_none() const { return kind_ == ValueKind::kNone; }
-  bool is_uninitialized() const { return kind_ == ValueKind::kUninitialized; }
-  bool is_bool() const { return kind_ == ValueKind::kBool; }
-  bool is_int() const { return kind_ == ValueKind::kInt; }
-  bool is_double() const { return kind_ == ValueKind::kDouble; }
-  bool is_complex() const { return kind_ == ValueKind::kComplex; }
+  ValueTag kind() const { return kind_; }
+  bool is_none() const { return kind_ == ValueTag::kNone; }
+  bool is_uninitialized() const { return kind_ == ValueTag::kUninitialized; }
+  bool is_bool() const { return kind_ == ValueTag::kBool; }
+  bool is_int() const { return kind_ == ValueTag::kInt; }
+  bool is_double() const { return kind_ == ValueTag::kDouble; }
+  bool is_complex() const { return kind_ == ValueTag::kComplex; }
   bool is_scalar() const;  // a bool or a number
-  bool is_string() const { return kind_ == ValueKind::kString; }
-  bool is_tensor() const { return kind_ == ValueKind::kTensor; }
-  bool is_list() const { return kind_ == ValueKind::kList; }
-  bool is_dict() const { return kind_ == ValueKind::kDict; }
-  bool is_tuple() const { return kind_ == ValueKind::kTuple; }
-  bool is_object() const { return kind_ == ValueKind::kObject; }
-  bool is_enum() const { return kind_ == ValueKind::kEnum; }
-  bool is_device() const { return kind_ == ValueKind::kDevice; }
-  bool is_function() const { return kind_ == ValueKind::kFunction; }
-  bool is_handle() const { return kind_ == ValueKind::kHandle; }
+  bool is_string() const { return kind_ == ValueTag::kString; }
+  bool is_tensor() const { return kind_ == ValueTag::kTensor; }
+  bool is_list() const { return kind_ == ValueTag::kList; }
+  bool is_dict() const { return kind_ == ValueTag::kDict; }
+  bool is_tuple() const { return kind_ == ValueTag::kTuple; }
+  bool is_object() const { return kind_ == ValueTag::kObject; }
+  bool is_enum() const { return kind_ == ValueTag::kEnum; }
+  bool is_device() const { return kind_ == ValueTag::kDevice; }
+  bool is_function() const { return kind_ == ValueTag::kFunction; }
+  bool is_handle() const { return kind_ == ValueTag::kHandle; }
 
   // Return the value; throw Error(kInternal) when it is of another kind.
-  bool to_bool() const { return bits(ValueKind::kBool).boolean; }
-  std::int64_t to_int() const { return bits(ValueKind::kInt).integer; }
-  double to_double() const { return bits(ValueKind::kDouble).real; }
+  bool to_bool() const { return bits(ValueTag::kBool).boolean; }
+  std::int64_t to_int() const { return bits(ValueTag::kInt).integer; }
+  double to_double() const { return bits(ValueTag::kDouble).real; }
   std::complex<double> to_complex() const;
   const std::string& to_string() const;
   const Device& to_device() const;
@@ -168,20 +168,20 @@ class Value {
   };
 
   template <class T>
-  Value(ValueKind kind, Ref<T> value) {  // NOLINT(performance-unnecessary-value-param)
+  Value(ValueTag kind, Ref<T> value) {  // NOLINT(performance-unnecessary-value-param)
     if (!value) return;
     kind_ = kind;
     bits_.shared = value.get();
     bits_.shared->hold();
   }
-  bool is_shared() const { return kind_ >= ValueKind::kComplex; }
-  const Bits& bits(ValueKind kind) const {
+  bool is_shared() const { return kind_ >= ValueTag::kComplex; }
+  const Bits& bits(ValueTag kind) const {
     if (kind_ != kind) complain(kind);
     return bits_;
   }
-  [[noreturn]] void complain(ValueKind wanted) const;
+  [[noreturn]] void complain(ValueTag wanted) const;
 
-  ValueKind kind_ = ValueKind::kNone;
+  ValueTag kind_ = ValueTag::kNone;
   Bits bits_;
 };
 static_assert(sizeof(Value) == 16);
@@ -278,4 +278,4 @@ std::optional<Value> find_deep_copy(const Value& value);
 // Returns the type of the value as it is now; for a handle the type it carries; Any when nested too deep.
 TypePtr dynamic_type(const Value& value);
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 bool holds_values(const Value& value) { return value.is_tuple() || value.is_list() || value.is_dict(); }
@@ -81,4 +81,4 @@ class Measure {
 
 Extent extent_of(const Value& value) { return Measure{}.measure(value); }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -6,7 +6,7 @@
 
 #include "torchscript/values/value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 // The extent of a value.  A shared part is visited once, but counted at each occurrence.
 struct Extent {
@@ -22,4 +22,4 @@ Extent extent_of(const Value& value);
 
 inline bool is_plain(const Value& value) { return extent_of(value).is_plain; }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

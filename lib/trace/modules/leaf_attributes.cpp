@@ -12,7 +12,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Shape = LeafShape;
@@ -21,7 +21,7 @@ using List = Argument::List;
 // --- values ---
 
 // The attributes found for one module.  An attribute with two different values is dropped.
-class Found {
+class FoundAttributes {
  public:
   void add(std::string_view name, Argument value) {
     const auto known = std::ranges::find(entries_, name, &Entry::name);
@@ -111,7 +111,7 @@ enum class Form : std::uint8_t {
   kReduction,  // of losses: "none", "mean" or "sum"
   kAffine      // true if the module has weights, false if the operator gets None
 };
-struct Told {
+struct AttributeOfArgument {
   std::string_view attribute;
   Form form = Form::kInteger;
   std::string_view argument = {};  // empty: the same name as the attribute
@@ -123,8 +123,8 @@ struct SizeOfWeight {
   std::size_t dim = 0;
 };
 
-using Look = void (*)(const LeafModule&, Found&);
-using LookAt = void (*)(const LeafModule&, const LeafSite&, Found&);
+using Look = void (*)(const LeafModule&, FoundAttributes&);
+using LookAt = void (*)(const LeafModule&, const LeafSite&, FoundAttributes&);
 
 constexpr std::size_t kMostTold = 6;
 
@@ -133,7 +133,7 @@ constexpr std::size_t kMostTold = 6;
 struct Row {
   std::string_view modules;
   std::string_view operators = {};  // operators of the module, without the "_" of in-place variants
-  Told told[kMostTold] = {};
+  AttributeOfArgument told[kMostTold] = {};
   std::size_t rank = 0;  // the rank of the weight for which `sizes` holds
   SizeOfWeight sizes[3] = {};
   Look look = nullptr;       // called for the module, first
@@ -149,7 +149,8 @@ std::optional<Argument> find_affine(const LeafModule& module, const LeafSite& si
   return has_none ? std::optional<Argument>(false) : std::nullopt;
 }
 
-std::optional<Argument> told_value(const LeafModule& module, const LeafSite& site, const Told& told) {
+std::optional<Argument> told_value(const LeafModule& module, const LeafSite& site,
+                                   const AttributeOfArgument& told) {
   if (told.form == Form::kAffine) return find_affine(module, site);
   auto value = site.plain(told.argument.empty() ? told.attribute : told.argument);
   if (!value) return std::nullopt;
@@ -201,7 +202,7 @@ bool same_end(const Meta& a, const Meta& b, std::size_t dims) {
 
 // Finds the padding of a convolution.  A module pads by an operator of its own when padding_mode is not
 // "zeros", or when "same" is not symmetric.
-void add_padding(const LeafModule& module, const LeafSite& convolution, Found& found) {
+void add_padding(const LeafModule& module, const LeafSite& convolution, FoundAttributes& found) {
   const std::size_t dims = module.dims;
   auto input = convolution.value("input");
   for (int steps = 0; input; ++steps) {
@@ -235,7 +236,7 @@ void add_padding(const LeafModule& module, const LeafSite& convolution, Found& f
   if (const auto sizes = sizes_of(*padding, dims)) found.add("padding", list_of(*sizes));
 }
 
-void look_at_convolution(const LeafModule& module, const LeafSite& site, Found& found) {
+void look_at_convolution(const LeafModule& module, const LeafSite& site, FoundAttributes& found) {
   const std::size_t dims = module.dims;
   const bool transposed = module.type.find("Transpose") != std::string_view::npos;
   std::optional<Shape> weight;
@@ -268,7 +269,7 @@ void look_at_convolution(const LeafModule& module, const LeafSite& site, Found& 
 // --- embeddings ---
 
 // The operator has -1 for None; the module counts from the front.
-void add_padding_index(const LeafModule&, const LeafSite& site, Found& found) {
+void add_padding_index(const LeafModule&, const LeafSite& site, FoundAttributes& found) {
   const auto value = site.plain("padding_idx");
   if (!value) return;
   const auto* index = value->get_if<std::int64_t>();
@@ -278,7 +279,7 @@ void add_padding_index(const LeafModule&, const LeafSite& site, Found& found) {
     found.add("padding_idx", *index);
   }
 }
-void look_at_bag(const LeafModule& module, const LeafSite& site, Found& found) {
+void look_at_bag(const LeafModule& module, const LeafSite& site, FoundAttributes& found) {
   add_padding_index(module, site, found);
   constexpr std::array<const char*, 3> kModes{"sum", "mean", "max"};
   const auto mode = site.integer("mode");
@@ -288,12 +289,12 @@ void look_at_bag(const LeafModule& module, const LeafSite& site, Found& found) {
 // --- norms ---
 
 // Without weights and statistics the number of features stays unknown: torch does not check it.
-void look_at_features(const LeafModule& module, Found& found) {
+void look_at_features(const LeafModule& module, FoundAttributes& found) {
   const Shape* one = module.shape("weight");
   if (one == nullptr) one = module.shape("running_mean");
   if (one != nullptr && one->size() == 1) found.add("num_features", one->front());
 }
-void look_at_batch_norm(const LeafModule& module, const LeafSite& site, Found& found) {
+void look_at_batch_norm(const LeafModule& module, const LeafSite& site, FoundAttributes& found) {
   if (const auto eps = told_value(module, site, {"eps", Form::kNumber})) found.add("eps", *eps);
   // With momentum=None the operator gets 0, or a number that varies.
   const auto momentum = told_value(module, site, {"momentum", Form::kNumber});
@@ -301,18 +302,19 @@ void look_at_batch_norm(const LeafModule& module, const LeafSite& site, Found& f
   found.add_if("affine", find_affine(module, site));
 }
 
-void look_at_normalized(const LeafModule& module, Found& found) {
+void look_at_normalized(const LeafModule& module, FoundAttributes& found) {
   const Shape* weight = module.shape("weight");
   if (weight != nullptr) found.add("normalized_shape", list_of(*weight));
 }
 
 // Returns the number in an operation on a tensor and a number.
-std::optional<Argument> number_of(const LeafModule& module, const LeafSite& site, std::string_view argument) {
+std::optional<Argument> number_argument(const LeafModule& module, const LeafSite& site,
+                                        std::string_view argument) {
   return told_value(module, site, {argument, Form::kNumber});
 }
 
 // LocalResponseNorm computes x / (k + alpha * avg_pool(x * x)) ** beta.
-void look_at_local_norm(const LeafModule& module, Found& found) {
+void look_at_local_norm(const LeafModule& module, FoundAttributes& found) {
   for (const LeafSite& site : module.sites) {
     if (!site.name().starts_with("avg_pool")) continue;
     const auto kernel = site.plain("kernel_size");
@@ -320,22 +322,22 @@ void look_at_local_norm(const LeafModule& module, Found& found) {
     if (sizes && sizes->size() > 1) found.add("size", sizes->front());
   }
   for (const LeafSite& site : module.sites) {
-    if (site.name() == "mul") found.add_if("alpha", number_of(module, site, "other"));
-    if (site.name() == "pow") found.add_if("beta", number_of(module, site, "exponent"));
-    if (site.name() == "add") found.add_if("k", number_of(module, site, "other"));
+    if (site.name() == "mul") found.add_if("alpha", number_argument(module, site, "other"));
+    if (site.name() == "pow") found.add_if("beta", number_argument(module, site, "exponent"));
+    if (site.name() == "add") found.add_if("k", number_argument(module, site, "other"));
   }
 }
 
 // --- pooling ---
 
 // LPPool computes sum(x ** norm_type) ** (1 / norm_type), the sum as a mean times the size of the kernel.
-void look_at_power(const LeafModule& module, Found& found) {
+void look_at_power(const LeafModule& module, FoundAttributes& found) {
   for (const LeafSite& site : module.sites) {
     if (site.name() != "pow") continue;
-    return found.add_if("norm_type", number_of(module, site, "exponent"));
+    return found.add_if("norm_type", number_argument(module, site, "exponent"));
   }
 }
-void look_at_power_pool(const LeafModule& module, const LeafSite& site, Found& found) {
+void look_at_power_pool(const LeafModule& module, const LeafSite& site, FoundAttributes& found) {
   auto kernel = told_value(module, site, {"kernel_size", Form::kSizes});
   auto stride = told_value(module, site, {"stride", Form::kSizes});
   // After decomposition, a stride of None has become the size of the kernel.
@@ -345,7 +347,7 @@ void look_at_power_pool(const LeafModule& module, const LeafSite& site, Found& f
 }
 
 // A size that equals that of the input may be None in the module, so nothing is added then.
-void look_at_adaptive_pool(const LeafModule& module, const LeafSite& site, Found& found) {
+void look_at_adaptive_pool(const LeafModule& module, const LeafSite& site, FoundAttributes& found) {
   const std::size_t dims = module.dims;
   std::optional<Shape> sizes;
   if (site.name() == "mean") {
@@ -373,7 +375,7 @@ void look_at_adaptive_pool(const LeafModule& module, const LeafSite& site, Found
 // --- activations ---
 
 // With dim=None the module uses a dimension that depends on the rank, which proves nothing.
-void look_at_softmax(const LeafModule&, const LeafSite& site, Found& found) {
+void look_at_softmax(const LeafModule&, const LeafSite& site, FoundAttributes& found) {
   const Meta* input = site.meta("self");
   const auto dim = site.integer("dim");
   if (!dim || input == nullptr || !input->shape) return;
@@ -383,7 +385,7 @@ void look_at_softmax(const LeafModule&, const LeafSite& site, Found& found) {
 }
 
 // Decomposed dropout is a copy in evaluation, and draws random numbers in training (unless p is 0).
-void look_at_dropout(const LeafModule& module, Found& found) {
+void look_at_dropout(const LeafModule& module, FoundAttributes& found) {
   const auto copies = [](const LeafSite& site) { return site.name() == "clone" || site.name() == "alias"; };
   if (!module.sites.empty() && std::ranges::all_of(module.sites, copies)) found.add("training", false);
 }
@@ -391,7 +393,7 @@ void look_at_dropout(const LeafModule& module, Found& found) {
 // --- sizes ---
 
 // With recompute_scale_factor the size is that of the input times the factor, so Upsample gets no size.
-void look_at_upsample(const LeafModule& module, const LeafSite& site, Found& found) {
+void look_at_upsample(const LeafModule& module, const LeafSite& site, FoundAttributes& found) {
   const bool is_plain = module.type == "Upsample";
   if (const auto size = site.plain("output_size"); size && !is_plain) {
     if (const auto sizes = integers(*size)) found.add("size", list_of(*sizes));
@@ -413,7 +415,7 @@ void look_at_upsample(const LeafModule& module, const LeafSite& site, Found& fou
 
 // --- recurrent modules ---
 
-void look_at_cell(const LeafModule& module, Found& found) {
+void look_at_cell(const LeafModule& module, FoundAttributes& found) {
   const Shape* input = module.shape("weight_ih");
   const Shape* hidden = module.shape("weight_hh");
   if (input == nullptr || hidden == nullptr || input->size() != 2 || hidden->size() != 2) return;
@@ -421,12 +423,12 @@ void look_at_cell(const LeafModule& module, Found& found) {
   found.add("hidden_size", (*hidden)[1]);
   found.add("bias", module.shape("bias_ih") != nullptr);
 }
-void look_at_nonlinearity(const LeafModule&, const LeafSite& site, Found& found) {
+void look_at_nonlinearity(const LeafModule&, const LeafSite& site, FoundAttributes& found) {
   const bool is_relu = site.name().find("relu") != std::string_view::npos;
   found.add("nonlinearity", is_relu ? "relu" : "tanh");
 }
 
-void look_at_recurrent(const LeafModule& module, Found& found) {
+void look_at_recurrent(const LeafModule& module, FoundAttributes& found) {
   const std::int64_t gates = module.type == "LSTM" ? 4 : module.type == "GRU" ? 3 : 1;
   const Shape* input = module.shape("weight_ih_l0");
   if (input == nullptr || input->size() != 2 || (*input)[0] % gates != 0) return;
@@ -469,7 +471,7 @@ std::optional<std::int64_t> features_before(const LeafModule& module, const Leaf
   return std::nullopt;
 }
 
-void look_at_attention(const LeafModule& module, Found& found) {
+void look_at_attention(const LeafModule& module, FoundAttributes& found) {
   const Shape* out = module.shape("out_proj", "weight");
   if (out == nullptr || out->size() != 2 || (*out)[0] != (*out)[1]) return;
   const std::int64_t features = (*out)[0];
@@ -716,7 +718,7 @@ std::size_t dims_of(std::string_view name) {
 }
 
 ModuleAttributes attributes_of(const Row& row, const LeafModule& module) {
-  Found found;
+  FoundAttributes found;
   const Shape* weight = row.rank > 0 ? module.shape("weight") : nullptr;
   if (weight != nullptr && weight->size() == row.rank) {
     for (const SizeOfWeight& size : row.sizes) {
@@ -729,7 +731,7 @@ ModuleAttributes attributes_of(const Row& row, const LeafModule& module) {
     if (name.ends_with('_')) name.remove_suffix(1);
     if (!has_word(row.operators, name)) continue;
     if (row.look_at != nullptr) row.look_at(module, site, found);
-    for (const Told& told : row.told) {
+    for (const AttributeOfArgument& told : row.told) {
       if (!told.attribute.empty()) found.add_if(told.attribute, told_value(module, site, told));
     }
   }
@@ -760,4 +762,4 @@ std::vector<ModuleAttributes> attributes_of_modules(const std::vector<ModuleInfo
   return attributes;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 #include "trace/modules/leaf_module.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using ModuleAttributes = std::vector<std::pair<std::string, Argument>>;
 
@@ -35,4 +35,4 @@ std::vector<ModuleAttributes> attributes_of_modules(const std::vector<ModuleInfo
                                                     const std::vector<ParameterRecord>& parameters,
                                                     const std::vector<std::vector<LeafSite>>& sites);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 #include "opinfo/operator_entry.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns whether `path` is the name `name` directly in `owner`.
@@ -82,4 +82,4 @@ const LeafShape* LeafModule::shape_in(const ModuleInfo& module, std::string_view
   return nullptr;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -14,7 +14,7 @@
 #include "graph/graph_collection.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 using LeafShape = std::vector<std::int64_t>;
 
@@ -66,4 +66,4 @@ class LeafModule {
   mutable std::map<std::pair<const ModuleGraph*, NodeId>, const LeafSite*> makers_;  // never iterated
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

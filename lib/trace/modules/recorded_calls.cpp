@@ -13,7 +13,7 @@
 #include "opinfo/traits.h"
 #include "support/text/identifier.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::size_t kMaxMessages = 20;
@@ -475,4 +475,4 @@ void RecordedCalls::replace(Graph& graph, const RecordedFunctions::Place& place,
   graph.erase(nodes);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -55,7 +55,7 @@
 #include "trace/tracer/leaf_rules.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct StackFrame {
   std::string file;
@@ -171,4 +171,4 @@ class RecordedCalls {
   std::unordered_map<std::uint32_t, RecordedFunctions::Place> places_;  // by node
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // These allow about two seconds of processor time for the smallest file, and as much again for each 130 KB:
@@ -35,4 +35,4 @@ void Budget::run_out() const {
                     {"--max-iterations above " + std::to_string(Limits().iterations) + " allows more steps"});
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 
 #include "trace/options/options.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The units that traces have spent.  Those that are given the same one share a budget; null: each has its
 // own.
@@ -34,4 +34,4 @@ class Budget {
   SpentUnits spent_;  // never null
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

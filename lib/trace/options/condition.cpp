@@ -16,7 +16,7 @@
 #include "support/find_position.h"
 #include "symbolic/python_operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns whether the argument is of a type whose values never change.
@@ -395,4 +395,4 @@ std::string condition_key(const NumberedGraph& graph, NodeId condition, bool& op
   return std::string(spelling.target) + "(" + first + "," + second + ",)";
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "graph/graph.h"
 #include "symbolic/shape_env.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A graph, with the number by which its dimensions are named.
 struct NumberedGraph {
@@ -46,4 +46,4 @@ struct Comparison {
 // Returns the two integers that `condition` compares, and how; absent when it compares something else.
 std::optional<Comparison> comparison_of(const NumberedGraph& graph, NodeId condition, ShapeEnv& dimensions);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

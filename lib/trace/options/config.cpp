@@ -9,7 +9,7 @@
 #include "trace/options/config_values.h"
 #include "trace/options/option_table.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr JsonRules kJsonRules{ErrorKind::kUsage, 32, true};
@@ -49,4 +49,4 @@ std::string options_json(const Config& config) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 
 #include "trace/options/options.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct Config {
   TraceOptions options = {};
@@ -31,4 +31,4 @@ Argument parse_concrete(std::string_view text, const std::string& what);
 // are given by base name only, so that the text is the same on every machine.
 std::string options_json(const Config& config);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // This is less than the limit of a configuration, so that values can be read again from inside the text that
@@ -75,4 +75,4 @@ void write_value(const Argument& value, JsonEmitter& json) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

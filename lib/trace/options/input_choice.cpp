@@ -5,7 +5,7 @@
 
 #include "support/text/nearest.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 bool is_concrete_placeholder(const Argument& value) {
   const auto* text = value.get_if<std::string>();
@@ -55,4 +55,4 @@ std::string InputChoice::no_default(const std::string& name) {
   return "input '" + name + "' is not among --input-names and has no default";
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

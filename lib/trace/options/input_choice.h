@@ -33,7 +33,7 @@
 
 #include "trace/options/options.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns whether the value is kConcretePlaceholder: the input remains.
 bool is_concrete_placeholder(const Argument& value);
@@ -73,4 +73,4 @@ class InputChoice {
   const TraceOptions& options_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "support/text/shell_word.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The names of dtypes in torch; kDtypeAliases has their other names.
@@ -300,4 +300,4 @@ ShapeEnv make_dimensions(const TraceOptions& options) {
   return dimensions;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "symbolic/sym_int.h"
 #include "trace/options/options.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct ParsedInputSpec {
   // A tensor: "float32[1,batch,224]", "int64[]", "float16[n]@cuda:0".
@@ -47,4 +47,4 @@ void check_dimensions(const std::vector<DimensionRange>& ranges, const std::vect
 // Error(kUsage) for ranges of one dimension that do not intersect.
 ShapeEnv make_dimensions(const TraceOptions& options);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

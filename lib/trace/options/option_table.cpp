@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <ranges>
 #include <utility>
 
 #include "costs/custom_costs.h"
+#include "passes/pass.h"
 #include "support/error.h"
 #include "support/text/glob.h"
 #include "support/text/shell_word.h"
@@ -16,7 +18,7 @@
 #include "trace/options/rule_json.h"
 #include "trace/tracer/leaf_rules.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -39,14 +41,23 @@ std::string library_path(const std::string& name, const std::filesystem::path& f
 }
 
 void read(const std::string& text, const Reading& how, std::string& value) {
-  value = how.row.kind == OptionKind::kLibraries ? library_path(text, how.source.folder) : text;
+  if (how.row.check != nullptr) how.row.check(text);
+  if (how.row.kind != OptionKind::kLibraries) {
+    value = text;
+    return;
+  }
+  value = library_path(text, how.source.folder);
+  std::error_code failed;
+  const bool is_of_file = how.source.read_file == nullptr;
+  if (is_of_file && value.find('/') != std::string::npos && !std::filesystem::exists(value, failed))
+    throw usage_error(how.row.name + ": cannot load " + value + ": no such file");
 }
 std::string shown(const std::string& value, const OptionRow& row) {
   return row.kind == OptionKind::kLibraries ? value.substr(value.find_last_of('/') + 1) : value;
 }
 
 void read(const std::string& text, const Reading& how, LeafRule& value) {
-  value = parse_leaf_rule(text, how.row.given);
+  value = LeafRule(text, how.row.given);
 }
 std::string shown(const LeafRule& value, const OptionRow&) { return value.text; }
 
@@ -139,6 +150,13 @@ template <class T>
 void read(const std::string& text, const Reading& how, std::vector<T>& value) {
   T item;
   read(text, how, item);
+  if constexpr (requires { item.name; }) {
+    const std::string what = how.row.name + " " + shell_word(item.name);
+    const auto [first, is_new] = how.source.given.emplace(what, text);
+    if (!is_new)
+      throw usage_error(what + ": given twice: " + shell_quoted(first->second) + " and " +
+                        shell_quoted(text));
+  }
   value.push_back(std::move(item));
 }
 template <class T>
@@ -182,6 +200,15 @@ void with_value(const OptionRow& row, C& config, const F& f) {
         }
       },
       row.member);
+}
+
+void check_pass(const std::string& name) {
+  if (find_pass(name) == nullptr)
+    throw usage_error("--pass: there is no pass '" + name + "'", {"fxtrace trace --list-passes lists them"});
+}
+
+void check_schema(const std::string& schema) {
+  parse_op_schema(schema, [](const std::string& name) { return torchscript::var_type(name); });
 }
 
 // --- the table ---
@@ -240,7 +267,8 @@ std::vector<OptionRow> make_table() {
       {"--op-library LIB", kOperators, "", kLibraries, &TraceOptions::op_libraries,
        "load a library that registers operators. Repeatable"},
       {"--op-schema SCHEMA", kOperators, "", kRepeatable, &TraceOptions::op_schemas,
-       "declare an operator without loading it: 'my::op(Tensor x, int n) -> Tensor'. Repeatable"},
+       "declare an operator without loading it: 'my::op(Tensor x, int n) -> Tensor'. Repeatable", "",
+       Limit::kOther, check_schema},
       {"--cost NS::OP=EXPR", kOperators, "convert", kByName, &TraceOptions::custom_costs,
        "the MACs of an operator, for costs: 'my::op=numel(out)*in0.size(-1)', Python over its arguments in0, in1, ... and "
        "its results out, out0, ...; EXPR knows numel(x), x.size(i), x.shape[i], len(x), min, max and integers. "
@@ -259,7 +287,7 @@ std::vector<OptionRow> make_table() {
       {"--max-call-depth N", kLimits, "", kInteger, &Limits::call_depth,
        "nested calls of modules, methods and functions", "", Limit::kCallDepth},
       {"--pass NAME", kPasses, "why summary", kRepeatable, &Config::passes,
-       "run a graph pass; --list-passes lists them. Repeatable"},
+       "run a graph pass; --list-passes lists them. Repeatable", "", Limit::kOther, check_pass},
   };
   for (OptionRow& row : rows) {
     if (row.limit != Limit::kOther) row.help += "; default " + texts_of(row, {}).front();
@@ -270,7 +298,8 @@ std::vector<OptionRow> make_table() {
 }  // namespace
 
 OptionRow::OptionRow(std::string_view text, OptionGroup in, std::string_view without, OptionKind form,
-                     OptionMember place, std::string about, const char* of, Limit most)
+                     OptionMember place, std::string about, const char* of, Limit most,
+                     void (*its_check)(const std::string&))
     : name(text.substr(0, text.find(' '))),
       group(in),
       not_for(without),
@@ -279,6 +308,7 @@ OptionRow::OptionRow(std::string_view text, OptionGroup in, std::string_view wit
       help(std::move(about)),
       items(of),
       limit(most),
+      check(its_check),
       least(most == Limit::kOther ? 0 : 1),
       given(!text.starts_with("--no-")) {
   if (name.size() < text.size()) type = text.substr(name.size() + 1);
@@ -298,6 +328,21 @@ std::vector<std::string> texts_of(const OptionRow& row, const Config& config) {
   Texts all;
   with_value(row, config, [&](const auto& value) { all = texts(value, row); });
   return all;
+}
+
+torchscript::FunctionSchema parse_op_schema(const std::string& schema,
+                                            const torchscript::ResolveClass& resolve) {
+  try {
+    return torchscript::parse_function_schema(schema, resolve);
+  } catch (const Error& error) {
+    throw usage_error("--op-schema: invalid operator schema " + shell_quoted(schema) + ": " + error.what(),
+                      {"a schema looks like 'pkg::op(Tensor x, int n=1, *, bool flag=False) -> Tensor'"});
+  }
+}
+
+std::string naming_option(std::string message, Limit limit) {
+  const auto row = std::ranges::find(option_table(), limit, &OptionRow::limit);
+  return limit == Limit::kOther ? message : message + " (" + row->name + ")";
 }
 
 void set_option(const OptionRow& row, const std::string& text, OptionSource& source, Config& config) {
@@ -335,11 +380,13 @@ void read_option(const OptionRow& row, const JsonValue& value, OptionSource& sou
     case OptionKind::kByName:
     case OptionKind::kJsonByName:
       for (const JsonValue field : object_fields(value, std::string("an object: ") + row.items)) {
+        const std::string name(field.key());
+        if (name.find('=') != std::string::npos) field.fail_at_key("a name has no '='");
         const std::string text =
             row.kind == OptionKind::kByName
                 ? read_string(field)
                 : json_text(JsonLayout::kCompact, [&](JsonEmitter& json) { field.write(json); });
-        at_place_of(field, [&] { read(std::string(field.key()) + "=" + text); });
+        at_place_of(field, [&] { read(name + "=" + text); });
       }
       return;
     case OptionKind::kRules:
@@ -383,4 +430,4 @@ void write_option(const OptionRow& row, const Config& config, JsonEmitter& json)
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

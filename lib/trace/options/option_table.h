@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,9 +17,10 @@
 #include "graph/graph_collection.h"
 #include "support/json_document.h"
 #include "support/json_emitter.h"
+#include "torchscript/language/function_schema.h"
 #include "trace/options/config.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Headings of --help, in order; OptionRow::group is an index.
 inline constexpr const char* kOptionGroups[] = {
@@ -62,7 +64,8 @@ struct OptionRow {
   // `text` is the name and the type as --help shows them, "--max-depth N", or the key of an option that is in
   // files only.
   OptionRow(std::string_view text, OptionGroup in, std::string_view without, OptionKind form,
-            OptionMember place, std::string about, const char* of = "", Limit most = Limit::kOther);
+            OptionMember place, std::string about, const char* of = "", Limit most = Limit::kOther,
+            void (*its_check)(const std::string&) = nullptr);
 
   std::string key;   // in a configuration, "max_depth"; empty: on the command line only
   std::string name;  // on the command line, "--max-depth"; empty: in a configuration only
@@ -72,8 +75,9 @@ struct OptionRow {
   OptionKind kind;
   OptionMember member;
   std::string help;
-  const char* items;  // what its object in a file has
-  Limit limit;        // the limit that it sets
+  const char* items;                       // what its object in a file has
+  Limit limit;                             // the limit that it sets
+  void (*check)(const std::string& text);  // throws Error(kUsage) for a wrong text; or null
   std::int64_t least;
   std::vector<std::string> choices;  // the words for the enumerators, in their order
   bool given;                        // what a flag, or a rule of the command line, sets
@@ -91,6 +95,7 @@ struct OptionSource {
   std::filesystem::path folder = {};  // searched first for libraries with relative names
   std::function<std::string(const std::string& file)> read_file = {};  // reads @FILE; command line only
   std::size_t inputs_by_position = 0;                                  // number so far; command line only
+  std::map<std::string, std::string> given = {};  // the texts of items with a name, by "--input x"
 };
 
 // Sets the option to a text of the command line, already checked against `least` or `choices`; of a flag it
@@ -102,7 +107,12 @@ void set_option(std::string_view name, const std::string& text, Config& config);
 void read_option(const OptionRow& row, const JsonValue& value, OptionSource& source, Config& config);
 // Writes a field of the row's key unless the option has its default.
 void write_option(const OptionRow& row, const Config& config, JsonEmitter& json);
+// Parses a schema of --op-schema.  Throws Error(kUsage).
+torchscript::FunctionSchema parse_op_schema(const std::string& schema,
+                                            const torchscript::ResolveClass& resolve);
+// Returns the message of a failure with the option that sets its limit: "more than 9 nodes (--max-nodes)".
+std::string naming_option(std::string message, Limit limit);
 // Returns the values as texts of the command line.
 std::vector<std::string> texts_of(const OptionRow& row, const Config& config);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,13 +11,13 @@
 #include "support/json_fields.h"
 #include "trace/options/config_values.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the order of two values; absent when they are of kinds that are never equal and have no order.
 std::optional<std::partial_ordering> compare(const Argument& a, const Argument& b) {
   const auto left = number_of(a), right = number_of(b);
-  if (left && right) return fxtrace::compare(*left, *right);
+  if (left && right) return internal::compare(*left, *right);
   const auto* left_text = a.get_if<std::string>();
   const auto* right_text = b.get_if<std::string>();
   if (left_text != nullptr && right_text != nullptr) return *left_text <=> *right_text;
@@ -51,7 +51,7 @@ bool holds(const Predicate& predicate, const Argument& actual) {
   const PythonOperator* known = operator_of_symbol(predicate.op);
   if (known == nullptr || !known->relation) throw usage_error("unknown comparison '" + predicate.op + "'");
   const bool is_ordered = *known->relation != Relation::kEqual && *known->relation != Relation::kNotEqual;
-  return !(none && is_ordered) && fxtrace::holds(*known->relation, *order);
+  return !(none && is_ordered) && internal::holds(*known->relation, *order);
 }
 
 std::vector<Predicate> read_where(const JsonValue& value) {
@@ -87,4 +87,4 @@ void write_where(const std::vector<Predicate>& where, JsonEmitter& json) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

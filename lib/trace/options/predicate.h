@@ -4,20 +4,13 @@
 // have no order.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "graph/argument.h"
+#include "fxtrace/trace_options.h"
 #include "support/json_document.h"
 #include "support/json_emitter.h"
 
-namespace fxtrace {
-
-struct Predicate {
-  std::string attribute;  // the name of the property; which ones there are depends on the rule
-  std::string op;         // "==", "!=", "<", "<=", ">", ">=" or "in"
-  Argument value;         // null, bool, number, string or a list of those; for "in", a list
-};
+namespace fxtrace::internal {
 
 // Returns whether the actual value fulfils the predicate.
 bool holds(const Predicate& predicate, const Argument& actual);
@@ -27,4 +20,4 @@ std::vector<Predicate> read_where(const JsonValue& value);
 // Writes the form that read_where() reads, with the comparisons of one property in one object.
 void write_where(const std::vector<Predicate>& where, JsonEmitter& json);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

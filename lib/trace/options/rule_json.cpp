@@ -7,7 +7,7 @@
 #include "trace/options/config_values.h"
 #include "trace/options/predicate.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string read_glob(const JsonValue& value) {
@@ -16,7 +16,19 @@ std::string read_glob(const JsonValue& value) {
   return text;
 }
 
-// Returns the rule as on the command line, followed by its conditions: "torch.nn.Conv2d where groups > 1".
+// Checks that all that a condition compares with are numbers.
+void check_numbers(const JsonValue& condition) {
+  if (condition.is_object()) {
+    for (const JsonValue wanted : condition.fields()) check_numbers(wanted);
+  } else if (condition.is_array()) {
+    for (const JsonValue item : condition.items()) check_numbers(item);
+  } else {
+    condition.number();
+  }
+}
+
+}  // namespace
+
 std::string rule_text(const LeafRule& rule) {
   std::string text = rule.type_glob.value_or("");
   if (rule.path_glob) text += "@" + *rule.path_glob;
@@ -28,8 +40,6 @@ std::string rule_text(const LeafRule& rule) {
   }
   return text;
 }
-
-}  // namespace
 
 std::vector<std::string> rule_keys() { return {"type", "path", "where", "leaf", "function", "wrap"}; }
 
@@ -49,7 +59,12 @@ void read_rule(const JsonValue& value, TraceOptions& options) {
   LeafRule rule;
   if (const auto type = value.find_or_null("type")) rule.type_glob = read_glob(*type);
   if (const auto path = value.find_or_null("path")) rule.path_glob = read_glob(*path);
-  if (const auto where = value.find_or_null("where")) rule.where = read_where(*where);
+  if (const auto where = value.find_or_null("where")) {
+    rule.where = read_where(*where);
+    for (const char* number : {"depth", "parameters"}) {
+      if (const auto condition = where->find_or_null(number)) check_numbers(*condition);
+    }
+  }
   if (const auto leaf = value.find_or_null("leaf")) rule.leaf = read_boolean(*leaf);
   if (const auto wrap = value.find_or_null("wrap")) wrap->fail_at_key("'wrap' needs 'function'");
   if (!rule.type_glob && !rule.path_glob && rule.where.empty()) {
@@ -82,4 +97,4 @@ void write_rules(const TraceOptions& options, const char* name, JsonEmitter& jso
   json.close(']');
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

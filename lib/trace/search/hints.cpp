@@ -7,7 +7,7 @@
 #include "graph/analysis/collection_summary.h"
 #include "trace/search/option_trials.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr OptionTrials::Bounds kBounds{.traces = 16, .nodes = 200'000};
@@ -94,4 +94,4 @@ std::vector<std::string> guess_input_options(const Program& program, const Trace
   return option_texts(common_inputs(program, options));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "trace/search/trace.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the smallest set of options with which the fewest modules fail; nothing when no option that was
 // tried helps, or when the trace is too large to try.  Takes up to a dozen traces, none when no module
@@ -21,4 +21,4 @@ std::optional<Hint> find_hint(const FinishedTrace& trace);
 // them.
 std::vector<std::string> guess_input_options(const Program& program, const TraceOptions& options);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

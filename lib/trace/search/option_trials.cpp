@@ -10,7 +10,7 @@
 #include "trace/options/input_spec.h"
 #include "trace/options/option_table.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 AddedOption make_input(const std::string& name, const std::string& spec) {
@@ -178,4 +178,4 @@ std::optional<GraphCollection> OptionTrials::trace_with(const AddedOptions& addi
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "trace/search/trace.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // An option that a trial adds to those of the user.
 struct AddedOption {
@@ -68,4 +68,4 @@ class OptionTrials {
   std::unordered_map<std::string_view, Limit> at_limit_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -28,7 +28,7 @@
 #include "trace/options/option_table.h"
 #include "trace/search/option_trials.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr OptionTrials::Bounds kAllTrials{.traces = 80, .nodes = 200'000};
@@ -523,4 +523,4 @@ void try_ranges(const FinishedTrace& trace, DimensionExplanation& explanation) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "trace/search/trace.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Tries options alone and together.  The work is bounded: not all sets are tried, and none at all when the
 // trace has more than kMaxTriedNodes.
@@ -23,4 +23,4 @@ void explain_calls(const Program& program, const GraphCollection& result,
 // Tries some ranges for the dimension, and adds the counts of a trace with each.
 void try_ranges(const FinishedTrace& trace, DimensionExplanation& explanation);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

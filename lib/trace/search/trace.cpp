@@ -17,7 +17,7 @@
 #include "trace/tracer/leaf_rules.h"
 #include "trace/tracer/state_check.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 class RecursiveTrace {
@@ -45,7 +45,7 @@ class RecursiveTrace {
   TraceResult without_graphs() {
     bound_ = program_.bind(options_, spent_);
     TraceResult result = finish(true);
-    result.misfits.clear();  // nothing was traced, so no option could apply
+    result.unmatched_options.clear();  // nothing was traced, so no option could apply
     return result;
   }
 
@@ -56,7 +56,7 @@ class RecursiveTrace {
     std::vector<FixedInput> fixed;
     bool stub = false;
     GraphTracer::ModuleOutputs outputs;
-    std::vector<Diagnostic> unkept;
+    std::vector<Diagnostic> unwrapped_calls;
     std::size_t state_writes = 0;
   };
 
@@ -154,7 +154,7 @@ class RecursiveTrace {
         if (stub) throw;
         // The graph is stale: the failure may disappear once the failed modules are leaves from the start.
         if (tracer.stale()) return false;
-        if (thrown.failure.kind == FailureKind::kRaised && give_an_input(fixed)) {
+        if (thrown.failure.kind == FailureKind::kRaised && assume_an_input(fixed)) {
           failed_.resize(failures);
           continue;
         }
@@ -165,15 +165,15 @@ class RecursiveTrace {
       // The module that asked for an input may be a leaf now.
       const bool asked_in_vain = !fixed.empty() && failed_.order().size() != failures;
       if (tracer.stale() || asked_in_vain) return false;
-      if (!stub && !tracer.has_inputs() && give_an_input(fixed)) continue;
+      if (!stub && !tracer.has_inputs() && assume_an_input(fixed)) continue;
       std::vector<ModuleId> inlined = tracer.inlined();
       GraphTracer::ModuleOutputs outputs = tracer.take_module_outputs();
-      std::vector<Diagnostic> unkept = tracer.take_unkept();
+      std::vector<Diagnostic> unwrapped_calls = tracer.take_unwrapped_calls();
       const std::vector<StateWrite> state_writes = tracer.take_state_writes();
       ModuleGraph graph = tracer.take_result();
       if (fail_for_state(graph, state_writes) || fail_for_aliases(graph)) return false;
       traced_.emplace(root, Traced{std::move(graph), std::move(inlined), std::move(fixed), stub,
-                                   std::move(outputs), std::move(unkept), state_writes.size()});
+                                   std::move(outputs), std::move(unwrapped_calls), state_writes.size()});
       return true;
     }
   }
@@ -181,7 +181,7 @@ class RecursiveTrace {
   // Assumes that the first fixed input that might be a tensor is given, and drops the others, which are asked
   // for anew.  Code that takes one of several inputs (`input_ids`, `inputs_embeds`) raises when it gets none,
   // or makes a graph without inputs.  Done at most once for a graph; returns false otherwise.
-  static bool give_an_input(std::vector<FixedInput>& fixed) {
+  static bool assume_an_input(std::vector<FixedInput>& fixed) {
     if (std::ranges::any_of(fixed, &FixedInput::is_given)) return false;
     const auto first = std::ranges::find_if(
         fixed, [](const FixedInput& input) { return input.may_be_tensor && input.is_default; });
@@ -323,10 +323,10 @@ class RecursiveTrace {
 
   // Returns the diagnostics of all graphs, equal ones once: a module with a graph of its own may be inlined
   // in others.
-  std::vector<Diagnostic> unkept() const {
+  std::vector<Diagnostic> unwrapped_calls() const {
     std::vector<Diagnostic> all;
     for (const ModuleId root : order_) {
-      for (const Diagnostic& call : traced_.at(root).unkept) {
+      for (const Diagnostic& call : traced_.at(root).unwrapped_calls) {
         if (std::ranges::find(all, call) == all.end()) all.push_back(call);
       }
     }
@@ -388,18 +388,19 @@ class RecursiveTrace {
       }
     }
     result.notes = notes();
-    const std::vector<Diagnostic> unkept = this->unkept();
+    const std::vector<Diagnostic> unwrapped_calls = this->unwrapped_calls();
     for (const ModuleId root : order_) collection.graphs.push_back(std::move(traced_.at(root).graph));
     result.warnings = bound_->warnings();
-    result.undone = bound_->undone([&] { return leaves_of(collection); });
-    result.undone.insert(result.undone.begin(), unkept.begin(), unkept.end());
+    result.unfollowed_options = bound_->unfollowed_options([&] { return leaves_of(collection); });
+    result.unfollowed_options.insert(result.unfollowed_options.begin(), unwrapped_calls.begin(),
+                                     unwrapped_calls.end());
     if (described) {
       result.description.producer = program_.producer();
       result.description.constants = program_.constants();
       for (std::uint32_t i = 0; i < facts_.size(); ++i)
         result.description.methods.push_back(bound_->methods(ModuleId{i}));
     }
-    result.misfits = rules_.unmatched();
+    result.unmatched_options = rules_.unmatched();
     return result;
   }
 
@@ -435,4 +436,4 @@ TraceResult describe(const Program& program, const TraceOptions& options) {
   return RecursiveTrace(program, options, nullptr).without_graphs();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

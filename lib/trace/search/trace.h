@@ -45,7 +45,7 @@
 #include "trace/tracer/diagnostic.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Options that would have helped, found by trying them.
 struct Hint {
@@ -60,9 +60,9 @@ struct TraceResult {
   GraphCollection collection;  // the caller fills in model.file and options_json
   ModelDescription description;
   std::vector<Diagnostic> warnings;
-  std::vector<Diagnostic> undone;   // requests of options that could not be carried out
-  std::vector<Diagnostic> misfits;  // options that did nothing: rules that matched nothing, ...
-  std::vector<std::string> notes;   // assumptions about inputs, and the state that forward keeps
+  std::vector<Diagnostic> unfollowed_options;  // requests of options that could not be carried out
+  std::vector<Diagnostic> unmatched_options;   // options that did nothing: rules that matched nothing, ...
+  std::vector<std::string> notes;              // assumptions about inputs, and the state that forward keeps
   std::optional<Hint> hint;
   std::vector<std::string> input_options;  // guess_input_options(), if wanted
   std::string load_time, trace_time;       // "1.5 ms"; trace_time includes costs
@@ -87,4 +87,4 @@ TraceResult trace(const Program& program, const TraceOptions& options, bool desc
 // Returns the modules and parameters as trace() does, without tracing: no graphs, and all modules unvisited.
 TraceResult describe(const Program& program, const TraceOptions& options);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "support/timer.h"
 #include "trace/search/hints.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns the names that are assumed to be of one module though the file does not say so; empty when none
@@ -95,4 +95,4 @@ TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOpt
   return result;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

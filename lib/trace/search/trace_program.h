@@ -1,16 +1,18 @@
 // Traces a program of any front end and works out the rest of the result: costs, hints, description.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "fxtrace/listener.h"
 #include "trace/options/options.h"
 #include "trace/search/trace.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
+
+using fxtrace::Listener;
 
 // The parts of the result that are wanted besides the graphs.
 struct TraceRequest {
@@ -26,13 +28,6 @@ struct TraceRequest {
   SpentUnits spent = nullptr;
 };
 
-// Receives messages while a trace runs.
-struct Listener {
-  std::function<void(const std::string&)> progress = [](const std::string&) {};
-  std::function<void(const std::string&)> warning = [](const std::string&) {};
-  std::function<void(const std::string&)> note = [](const std::string&) {};  // assumptions about inputs
-};
-
 // Calls listener.warning() for each warning.  When more than three have the same id, only the first is
 // reported, with their number, and the others go to listener.progress().
 void warn_of(const std::vector<Diagnostic>& warnings, const Listener& listener);
@@ -42,4 +37,4 @@ void warn_of(const std::vector<Diagnostic>& warnings, const Listener& listener);
 TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOptions& options,
                           const TraceRequest& wanted, const Listener& listener);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

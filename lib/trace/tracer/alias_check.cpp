@@ -14,7 +14,7 @@
 #include "operators/higher_order.h"
 #include "operators/target.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // The results of a subgraph that are copies of an input, where the code returns the input itself: pairs of
@@ -352,4 +352,4 @@ std::optional<AliasConflict> find_alias_conflict(const ModuleGraph& graph, Seman
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -41,7 +41,7 @@
 #include "analysis/effects.h"
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct AliasConflict {
   std::string module;  // path of the module whose code has the branch, loop or assignment
@@ -56,4 +56,4 @@ using MayWrite = std::function<bool(const Node&)>;
 std::optional<AliasConflict> find_alias_conflict(const ModuleGraph& graph, Semantics& semantics,
                                                  const MayWrite& may_write);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A message and its subjects.  Diagnostics with one id say the same of different subjects: "{} is beyond the
 // range of {}".
@@ -31,4 +31,4 @@ struct Diagnostic {
   bool operator==(const Diagnostic&) const = default;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -5,7 +5,7 @@
 
 #include "support/shared.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 ExecutionLog::ExecutionLog(const ModuleFacts& facts, Journal& journal, ModuleId root)
     : facts_(facts), journal_(journal) {
@@ -101,4 +101,4 @@ Execution ExecutionLog::take_result() {
   return execution;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

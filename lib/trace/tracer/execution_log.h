@@ -14,7 +14,7 @@
 #include "trace/tracer/journal.h"
 #include "trace/tracer/module_facts.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class ExecutionLog {
  public:
@@ -57,4 +57,4 @@ class ExecutionLog {
   std::unordered_map<std::uint32_t, Uses> uses_;  // by module; uses in its last call only
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include <ranges>
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 Meta meta_of(const Constant& value) {
@@ -199,4 +199,4 @@ void GraphBuilder::drop_unused_attributes() {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -12,7 +12,7 @@
 #include "graph/graph_collection.h"
 #include "trace/tracer/journal.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Identifies one of the graphs that are recorded together: a module's graph, or a subgraph in it.  Ids are
 // never reused.
@@ -118,4 +118,4 @@ class GraphBuilder {
   NodeTable converted_;  // by outer node
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

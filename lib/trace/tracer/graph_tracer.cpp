@@ -9,9 +9,10 @@
 #include "opinfo/traits.h"
 #include "support/error.h"
 #include "support/restore.h"
+#include "trace/options/option_table.h"
 #include "trace/tracer/same_value.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 GraphTracer::GraphTracer(const ModuleFacts& facts, const LeafRules& rules, std::int64_t max_nodes,
                          FailedModules& failed, ModuleId root, const std::vector<FixedInput>& fixed)
@@ -55,8 +56,8 @@ void GraphTracer::check_limit() {
   Failure failure;
   failure.kind = FailureKind::kLimit;
   failure.limit = Limit::kNodes;
-  failure.message =
-      "more than " + std::to_string(max_nodes_) + " nodes and module calls in one graph (--max-nodes)";
+  failure.message = naming_option(
+      "more than " + std::to_string(max_nodes_) + " nodes and module calls in one graph", failure.limit);
   throw TraceFailure(std::move(failure));
 }
 
@@ -507,7 +508,7 @@ bool GraphTracer::inline_call(ModuleId module, const std::function<void()>& run)
 }
 
 bool GraphTracer::is_same_value(NodeId first, NodeId second, std::uint32_t pure_from) const {
-  return fxtrace::is_same_value(builder().result(), first, second, pure_from);
+  return internal::is_same_value(builder().result(), first, second, pure_from);
 }
 
 void GraphTracer::look_at(const std::function<void()>& run) {
@@ -542,4 +543,4 @@ ModuleGraph GraphTracer::take_result() {
   return result;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -58,7 +58,7 @@
 #include "trace/tracer/program.h"
 #include "trace/tracer/trace_failure.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // An assignment of a tensor to an attribute, which the graph records as a copy into the attribute's tensor.
 struct StateWrite {
@@ -110,16 +110,16 @@ class GraphTracer {
   void note_state_write(NodeId copy);
   std::vector<StateWrite> take_state_writes() { return std::move(state_writes_); }
   // Notes calls that an option asks to keep and that could not be kept.
-  void cannot_keep(const std::vector<Diagnostic>& calls) {
-    unkept_.insert(unkept_.end(), calls.begin(), calls.end());
+  void add_unwrapped_calls(const std::vector<Diagnostic>& calls) {
+    unwrapped_calls_.insert(unwrapped_calls_.end(), calls.begin(), calls.end());
   }
-  std::vector<Diagnostic> take_unkept() { return std::move(unkept_); }
+  std::vector<Diagnostic> take_unwrapped_calls() { return std::move(unwrapped_calls_); }
   bool has_inputs() const { return has_inputs_; }  // placeholders of the graph itself
   // Sets the signature of an exported program.
   void set_signature(GraphSignature signature);
   const Graph& graph() const { return builder().graph(); }
   // Gives access to the graph once its output is recorded; after an edit nothing can be rolled back.
-  Graph& finished_graph() { return builder().graph(); }
+  Graph& graph_to_rewrite() { return builder().graph(); }
 
   // --- subgraphs of higher-order operators ---
   // Between begin_subgraph() and end_subgraph(), nodes are recorded into a new graph, which becomes the
@@ -182,7 +182,7 @@ class GraphTracer {
   std::int64_t nodes_made() const { return nodes_made_; }
   // Erases an unused node of the graph that is being recorded.
   void erase(NodeId node) { builder().graph().erase(node); }
-  // Returns fxtrace::is_same_value() for the graph that is being recorded.
+  // Returns internal::is_same_value() for the graph that is being recorded.
   bool is_same_value(NodeId first, NodeId second, std::uint32_t pure_from) const;
   // Runs `run`, which must not call a module, and rolls back everything that it recorded.
   void look_at(const std::function<void()>& run);
@@ -260,7 +260,7 @@ class GraphTracer {
 
   std::int64_t nodes_made_ = 0;
   bool stale_ = false;
-  std::vector<Diagnostic> unkept_;
+  std::vector<Diagnostic> unwrapped_calls_;
   std::unordered_map<std::uint32_t, std::size_t> inline_count_;  // by module
   std::unordered_map<std::uint32_t, std::size_t> leaf_count_;    // by module
   std::vector<ModuleId> inlined_;
@@ -269,4 +269,4 @@ class GraphTracer {
   std::vector<std::pair<Shared<Scope>, CallNodes>> noted_calls_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

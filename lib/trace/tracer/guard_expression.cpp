@@ -22,7 +22,7 @@
 #include "support/text/utf8.h"
 #include "symbolic/python_operators.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Kind = Expression::Kind;
@@ -443,4 +443,4 @@ std::string_view what_decides(const Graph& graph, NodeId node) {
   return is_size ? "the size of a parameter" : "a tensor that the code makes";
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -39,7 +39,7 @@
 #include "graph/graph.h"
 #include "symbolic/expression.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The limits of one guard's text.
 struct GuardSize {
@@ -65,4 +65,4 @@ std::string description(const Graph& graph, const Argument& value);
 // parameter", "a tensor that the code makes".
 std::string_view what_decides(const Graph& graph, NodeId node);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

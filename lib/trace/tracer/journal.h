@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class Journal {
  public:
@@ -35,4 +35,4 @@ class Journal {
   std::uint64_t epoch_ = 0;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -15,9 +15,32 @@
 #include "support/text/qualified_name.h"
 #include "support/text/shell_word.h"
 #include "support/text/words.h"
+#include "trace/options/predicate.h"
 #include "trace/tracer/graph_tracer.h"
 
 namespace fxtrace {
+
+LeafRule::LeafRule(const std::string& rule, bool is_leaf) : text(rule), leaf(is_leaf) {
+  using internal::Glob;
+  if (text.empty()) throw internal::usage_error("empty rule: expected TYPE, @PATH or TYPE@PATH");
+  const std::size_t at = text.find('@');
+  const std::string_view whole = text;
+  if (at != 0) {
+    const std::string_view type = whole.substr(0, at);
+    const Glob check(type, whole, 0);
+    type_glob = type;
+  }
+  if (at != std::string::npos) {
+    if (at + 1 == text.size()) throw internal::usage_error("invalid rule '" + text + "': no path after '@'");
+    const std::string_view path = whole.substr(at + 1);
+    const Glob check(path, whole, at + 1);
+    path_glob = path;
+  }
+}
+
+}  // namespace fxtrace
+
+namespace fxtrace::internal {
 namespace {
 
 // Bounds on the paths that are considered for one shared module; nested sharing multiplies them.
@@ -265,7 +288,7 @@ std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& in
   if (!rule.where.empty() || rule.type_glob.has_value() == rule.path_glob.has_value()) return "";
   const std::string name = rule.type_glob ? *rule.type_glob : *rule.path_glob;
   const auto matches = [&](const std::string& text) {
-    const LeafRule candidate = parse_leaf_rule(text, rule.leaf);
+    const LeafRule candidate = LeafRule(text, rule.leaf);
     Matcher matcher(candidate);
     matcher.settle(infos, modules);
     for (std::size_t i = 0; i < infos.size(); ++i) {
@@ -295,11 +318,11 @@ std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& in
 }
 
 // Adds the attributes of predicates that are unknown for modules whose names the rule matches.
-void add_untold(Diagnostic& unmatched, const LeafRule& rule, const std::vector<ModuleInfo>& infos,
-                Modules& modules) {
+void add_missing(Diagnostic& unmatched, const LeafRule& rule, const std::vector<ModuleInfo>& infos,
+                 Modules& modules) {
   Matcher matcher(rule);
   matcher.settle(infos, modules);
-  std::vector<std::string> untold;
+  std::vector<std::string> missing;
   std::size_t count = 0;
   for (std::size_t i = 0; i < infos.size(); ++i) {
     if (infos[i].alias_of || !matcher.matches_name(infos[i], i, modules)) continue;
@@ -308,12 +331,12 @@ void add_untold(Diagnostic& unmatched, const LeafRule& rule, const std::vector<M
       const std::string& name = predicate.attribute;
       if (name == "depth" || name == "parameters" || modules.find_attribute(i, name) != nullptr) continue;
       is_told = false;
-      if (std::ranges::find(untold, name) == untold.end()) untold.push_back(name);
+      if (std::ranges::find(missing, name) == missing.end()) missing.push_back(name);
     }
     count += is_told ? 0 : 1;
   }
   if (count == 0) return;
-  unmatched.add("; the file does not have " + listed(untold, " and ") + " of ");
+  unmatched.add("; the file does not have " + listed(missing, " and ") + " of ");
   if (count == 1) {
     unmatched.add("the module");
   } else {
@@ -323,27 +346,6 @@ void add_untold(Diagnostic& unmatched, const LeafRule& rule, const std::vector<M
 }
 
 }  // namespace
-
-LeafRule parse_leaf_rule(const std::string& text, bool leaf) {
-  LeafRule rule;
-  rule.text = text;
-  rule.leaf = leaf;
-  if (text.empty()) throw usage_error("empty rule: expected TYPE, @PATH or TYPE@PATH");
-  const std::size_t at = text.find('@');
-  const std::string_view whole = text;
-  if (at != 0) {
-    const std::string_view type = whole.substr(0, at);
-    Glob check(type, whole, 0);
-    rule.type_glob = type;
-  }
-  if (at != std::string::npos) {
-    if (at + 1 == text.size()) throw usage_error("invalid rule '" + text + "': no path after '@'");
-    const std::string_view path = whole.substr(at + 1);
-    Glob check(path, whole, at + 1);
-    rule.path_glob = path;
-  }
-  return rule;
-}
 
 LeafRules::LeafRules(const TraceOptions& options, const Program& program, const ToldAttributes& told)
     : decisions_(program.modules().size()), default_wrap_(options.default_wrap) {
@@ -396,7 +398,7 @@ LeafRules::LeafRules(const TraceOptions& options, const Program& program, const 
     const bool suggest = unmatched_leaf_rules_.size() < kMaxSuggestions;
     unmatched_leaf_rules_.push_back(
         unmatched_rule(rule.text, suggest ? suggest_rule(rule, infos, modules) : ""));
-    if (suggest) add_untold(unmatched_leaf_rules_.back(), rule, infos, modules);
+    if (suggest) add_missing(unmatched_leaf_rules_.back(), rule, infos, modules);
   }
 }
 
@@ -439,8 +441,8 @@ std::vector<Diagnostic> LeafRules::unmatched() const {
   std::size_t suggestions = 0;
   for (std::size_t i = 0; i < function_rules_.size(); ++i) {
     if (function_rule_matched_[i]) continue;
-    if (untold_ && function_rules_[i].wrap) {
-      if (std::ranges::find(rules, *untold_) == rules.end()) rules.push_back(*untold_);
+    if (functions_unknown_ && function_rules_[i].wrap) {
+      if (std::ranges::find(rules, *functions_unknown_) == rules.end()) rules.push_back(*functions_unknown_);
       continue;
     }
     const std::string& text = function_rules_[i].text;
@@ -456,4 +458,4 @@ std::vector<Diagnostic> LeafRules::unmatched() const {
   return rules;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,10 +13,7 @@
 #include "trace/options/options.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
-
-// Parses "TYPE", "@PATH" or "TYPE@PATH".  Throws Error(kUsage) that shows the position of the mistake.
-LeafRule parse_leaf_rule(const std::string& text, bool leaf);
+namespace fxtrace::internal {
 
 // The decisions of a trace about modules and functions.  A module is decided by the first of these that
 // applies:
@@ -59,7 +56,7 @@ class LeafRules {
   bool has_function_rules() const { return !function_rules_.empty(); }
   // Notes that the file does not tell which functions were called; unmatched() then returns `why` in place of
   // the rules that keep functions.
-  void cannot_tell_functions(Diagnostic why) const { untold_ = std::move(why); }
+  void set_functions_unknown(Diagnostic why) const { functions_unknown_ = std::move(why); }
 
   // Returns a diagnostic for each of the user's rules that matched nothing, with a rule that would match:
   // first leaf rules, then globs of functions, in the order given.  Functions are known only after tracing.
@@ -86,7 +83,7 @@ class LeafRules {
   mutable std::unordered_map<std::string, bool> wrapped_;
   mutable std::vector<bool> function_rule_matched_;      // by function rule
   mutable std::set<std::string, std::less<>> recorded_;  // functions that keeps() was asked for
-  mutable std::optional<Diagnostic> untold_;
+  mutable std::optional<Diagnostic> functions_unknown_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

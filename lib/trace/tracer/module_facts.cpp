@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 ModuleFacts::ModuleFacts(const Program& program)
     : modules_(&program.modules()),
@@ -60,4 +60,4 @@ void FailedModules::resize(std::size_t count) {
   for (; order_.size() > count; order_.pop_back()) failures_.erase(order_.back());
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "graph/graph_collection.h"
 #include "trace/tracer/program.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The facts about a program, worked out once.
 class ModuleFacts {
@@ -55,4 +55,4 @@ class FailedModules {
   std::map<ModuleId, Failure> failures_;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

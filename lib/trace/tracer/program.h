@@ -19,7 +19,7 @@
 #include "trace/options/options.h"
 #include "trace/tracer/diagnostic.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct ModuleId {
   std::uint32_t index = UINT32_MAX;
@@ -129,7 +129,9 @@ class BoundProgram {
   // Modules that a graph calls as one node, each with the method as in Node::method.
   using Leaves = std::set<std::pair<ModuleId, std::string>>;
   // Returns the requests of the options that could not be carried out because these leaves are called.
-  virtual std::vector<Diagnostic> undone(const std::function<Leaves()>& /*leaves*/) const { return {}; }
+  virtual std::vector<Diagnostic> unfollowed_options(const std::function<Leaves()>& /*leaves*/) const {
+    return {};
+  }
 };
 
 // A model file as it was read.  Traces do not change it.
@@ -192,4 +194,4 @@ class Program {
   virtual std::unique_ptr<BoundProgram> bind(const TraceOptions& options, const SpentUnits& spent) const = 0;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

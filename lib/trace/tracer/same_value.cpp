@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using SameNode = std::function<bool(NodeId, NodeId)>;
@@ -81,4 +81,4 @@ bool is_same_value(const ModuleGraph& graph, NodeId first, NodeId second, std::u
   return same(first, second);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

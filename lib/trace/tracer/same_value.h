@@ -5,7 +5,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns whether both graphs have the same nodes in the same order, up to names.  Graphs that read
 // attributes never count as the same.
@@ -16,4 +16,4 @@ bool is_same_code(const ModuleGraph& first, const ModuleGraph& second);
 // that the others are pure and that nothing is written between them.
 bool is_same_value(const ModuleGraph& graph, NodeId first, NodeId second, std::uint32_t pure_from);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

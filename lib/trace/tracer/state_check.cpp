@@ -8,7 +8,7 @@
 #include "analysis/alias_regions.h"
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 class StateCheck {
@@ -205,4 +205,4 @@ std::optional<AliasConflict> settle_state(ModuleGraph& graph, const std::vector<
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -25,7 +25,7 @@
 #include "trace/tracer/alias_check.h"
 #include "trace/tracer/graph_tracer.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Carries out 1. on the graph.  Example: the code is `old = self.state; new = old + x; self.state = new;
 // return new - old`, so that %sub uses the old tensor after the copy:
@@ -44,4 +44,4 @@ namespace fxtrace {
 std::optional<AliasConflict> settle_state(ModuleGraph& graph, const std::vector<StateWrite>& writes,
                                           Semantics& semantics, const MayWrite& may_write);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

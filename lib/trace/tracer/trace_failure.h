@@ -8,7 +8,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Thrown by a front end when the forward that runs cannot be followed.  Caught at the innermost module call,
 // which then becomes a leaf; never seen by users.
@@ -45,4 +45,4 @@ class TraceAgain : public std::exception {
   const char* what() const noexcept override { return "the graph is traced again"; }
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -2,7 +2,7 @@
 
 #include "support/error.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 std::size_t read_file(void* context, std::uint64_t offset, void* to, std::size_t size) {
   return static_cast<const ModelFile*>(context)->read_at(offset, size, static_cast<char*>(to));
@@ -85,4 +85,4 @@ std::optional<RunValue> ConstantReader::find_constant(const std::string& name, c
   return read_.emplace(constant->second, read(*constant->second)).first->second;
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

@@ -14,7 +14,7 @@
 #include "graph/graph.h"
 #include "verify/calls/engine.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 // Implements FxtraceRead; `context` is a ModelFile.
 std::size_t read_file(void* context, std::uint64_t offset, void* to, std::size_t size);
@@ -46,4 +46,4 @@ class ConstantReader {
   RunValue all_;  // the archive's tuple of constants, read when an object in it is needed
 };
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

@@ -4,7 +4,7 @@
 #include <new>
 #include <string_view>
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 namespace {
 
 std::vector<FxtraceValue*> handles(const std::vector<RunValue>& values) {
@@ -147,4 +147,4 @@ RunValue Engine::call_function(const RunValue& module, const std::string& name,
   }));
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

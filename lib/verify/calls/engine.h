@@ -15,7 +15,7 @@
 #include "execute/plugin.h"
 #include "graph/graph.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 // Thrown for operations that LibTorch refuses, or that cannot be expressed.  Long messages are cut, as names
 // in a file may have any length.
@@ -185,4 +185,4 @@ RunValue Engine::evaluate(const Argument& argument, F&& value_of) const {
       argument.value);
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

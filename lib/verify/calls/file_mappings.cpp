@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 FileMappings::~FileMappings() {
   for (const Mapping& mapping : mappings_) ::munmap(mapping.start, mapping.size);
@@ -30,4 +30,4 @@ void* FileMappings::map(std::uint64_t offset, std::uint64_t size) {
   return static_cast<char*>(mapping) + ahead;
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

@@ -7,7 +7,7 @@
 
 #include "archive/model_file.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 // Owns the mappings.  Writes to the memory do not reach the file.
 class FileMappings {
@@ -31,4 +31,4 @@ class FileMappings {
   std::vector<Mapping> mappings_;
 };
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

@@ -10,7 +10,7 @@
 #include "opinfo/stored_parts.h"
 #include "support/find_position.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 bool is_torch_function(const std::string& target) {
   return target == "torch.Tensor.tolist" || target.starts_with("torch._functorch.predispatch.") ||
@@ -285,4 +285,4 @@ RunValue run_function(const Engine& engine, const FunctionCall& call) {
   return engine.call(std::string(parts.space) + "::" + std::string(parts.name), overload, arguments);
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

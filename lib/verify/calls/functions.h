@@ -9,7 +9,7 @@
 #include "operators/target.h"
 #include "verify/calls/engine.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 // A subgraph among the arguments, which is called with the values of its inputs.
 using Body = std::function<RunValue(const std::vector<RunValue>&)>;
@@ -36,4 +36,4 @@ void keep_callable_operators(const Engine& engine);
 // or that does more than compute.
 RunValue run_function(const Engine& engine, const FunctionCall& call);
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

@@ -7,7 +7,7 @@
 #include "support/text/shell_word.h"
 #include "verify/calls/functions.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 namespace {
 
 class GraphRun {
@@ -193,4 +193,4 @@ void run_nodes(const Engine& engine, const ModuleGraph& graph, const std::vector
   GraphRun(engine, graph, parts, {}).run(nodes, outside, values);
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

@@ -37,7 +37,7 @@
 #include "graph/graph.h"
 #include "verify/calls/engine.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 struct ModuleCall {
   const Node& node;
@@ -94,4 +94,4 @@ using Values = std::unordered_map<std::uint32_t, RunValue>;
 void run_nodes(const Engine& engine, const ModuleGraph& graph, const std::vector<NodeId>& nodes,
                ModelParts& parts, const std::function<RunValue(NodeId)>& outside, Values& values);
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

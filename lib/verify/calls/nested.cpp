@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 RunValue nested(const Engine& engine, const std::vector<NestedItem>& parts, std::size_t depth) {
   if (parts.empty()) return engine.none();
@@ -68,4 +68,4 @@ std::vector<std::pair<std::string, RunValue>> arguments_of_forward(const Engine&
   return arguments;
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

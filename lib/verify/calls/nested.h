@@ -8,7 +8,7 @@
 
 #include "verify/calls/engine.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 struct NestedItem {
   const std::vector<Argument>* path;  // indices and keys that lead to the value, the outermost first
@@ -25,4 +25,4 @@ std::vector<std::pair<std::string, RunValue>> arguments_of_forward(const Engine&
                                                                    const ModuleGraph& graph,
                                                                    const std::vector<RunValue>& inputs);
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

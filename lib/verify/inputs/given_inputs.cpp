@@ -13,7 +13,7 @@
 #include "support/error.h"
 #include "verify/calls/graph_run.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 namespace {
 
 constexpr std::string_view kNumpyMagic = "\x93NUMPY";
@@ -263,4 +263,4 @@ GivenValues sample_values(const Engine& engine, const ExportedProgram& program) 
   }
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

@@ -10,11 +10,11 @@
 #include "graph/graph.h"
 #include "verify/calls/engine.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 class ExportedProgram;
 }
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 // The arguments of a call.
 struct CallInputs {
@@ -40,4 +40,4 @@ GivenValues values_for_program(const Engine& engine, const CallInputs& inputs,
 // Python.
 GivenValues sample_values(const Engine& engine, const ExportedProgram& program);
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

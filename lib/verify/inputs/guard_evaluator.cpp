@@ -5,7 +5,7 @@
 
 #include "verify/calls/functions.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 namespace {
 
 // Thrown for a value that is not known.
@@ -177,4 +177,4 @@ RunValue GuardEvaluator::value_of(const Expression& expression) const {
   }
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

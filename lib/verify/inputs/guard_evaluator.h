@@ -10,7 +10,7 @@
 #include "symbolic/python_operators.h"
 #include "verify/calls/engine.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 // Guards are Python expressions over the graph's inputs; LibTorch's operators evaluate them.
 class GuardEvaluator {
@@ -36,4 +36,4 @@ class GuardEvaluator {
   std::map<std::string, RunValue> inputs_;
 };
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

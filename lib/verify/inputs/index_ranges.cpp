@@ -7,7 +7,7 @@
 #include <set>
 #include <string_view>
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 namespace {
 
 constexpr int kMostTries = 80;
@@ -128,4 +128,4 @@ bool IndexRanges::change(const Node& refuses) {
   return true;
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

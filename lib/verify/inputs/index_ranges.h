@@ -11,7 +11,7 @@
 #include "verify/calls/graph_run.h"
 #include "verify/inputs/inputs.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 // Runs the graph.  If a node refuses its indices, the inputs from which they are computed get another range:
 // it is shifted if there are negative indices, and halved otherwise.
@@ -48,4 +48,4 @@ class IndexRanges {
   std::map<std::uint32_t, Tried> tried_;    // by node
 };
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

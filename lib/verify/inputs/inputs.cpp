@@ -13,7 +13,7 @@
 #include "verify/inputs/guard_evaluator.h"
 #include "verify/inputs/solve.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 namespace {
 
 constexpr std::int64_t kMostDrawn = 16;  // values at first, if there is no upper bound
@@ -353,4 +353,4 @@ RunValue InputMaker::make_value(const Node& node, std::size_t position, const Si
   }
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

@@ -11,7 +11,7 @@
 #include "verify/calls/engine.h"
 #include "verify/inputs/given_inputs.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 using Sizes = std::map<std::string, std::int64_t>;  // values of named dimensions
 
@@ -85,4 +85,4 @@ class InputMaker {
   std::map<std::uint32_t, DrawnRange> drawn_;     // by input, as set by set_range()
 };
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

@@ -2,7 +2,7 @@
 
 #include "symbolic/affine.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 std::optional<std::pair<std::string, std::int64_t>> solve(const SymInt& size, std::int64_t result,
                                                           const std::map<std::string, std::int64_t>& sizes) {
@@ -18,4 +18,4 @@ std::optional<std::pair<std::string, std::int64_t>> solve(const SymInt& size, st
   }
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

@@ -9,7 +9,7 @@
 
 #include "symbolic/sym_int.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 // Returns the only dimension of the expression that `sizes` lacks, with the value for which the expression is
 // `result`: {s, 3} for s*2 and 6.  Returns nothing if there are several, if there is no such value, and for
@@ -17,4 +17,4 @@ namespace fxtrace::verify {
 std::optional<std::pair<std::string, std::int64_t>> solve(const SymInt& size, std::int64_t result,
                                                           const std::map<std::string, std::int64_t>& sizes);
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

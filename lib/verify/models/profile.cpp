@@ -7,7 +7,7 @@
 
 #include "support/text/qualified_name.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -125,4 +125,4 @@ ModelSummary measured_summary(const GraphCollection& collection, const Profile& 
   return summary;
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

@@ -11,7 +11,7 @@
 #include "verify/calls/graph_run.h"
 #include "verify/inputs/inputs.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 struct Profile {
   std::int64_t runs = 0;                    // measured runs
@@ -27,4 +27,4 @@ Profile profile_graph(const Engine& engine, const ModuleGraph& graph, ModelParts
 // Returns the costs of the collection's modules, as numbers for the profile's sizes, with the measurements.
 ModelSummary measured_summary(const GraphCollection& collection, const Profile& profile);
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

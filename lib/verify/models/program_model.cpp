@@ -21,7 +21,7 @@
 #include "verify/calls/nested.h"
 #include "verify/models/runnable_model.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 namespace {
 
 // The tensors of the archive.  Each record is mapped into memory once, copy-on-write.  Tensors are valid as
@@ -442,4 +442,4 @@ std::unique_ptr<RunnableModel> load_program_model(const ModelSource& source, con
   return std::make_unique<ProgramModel>(source, program);
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

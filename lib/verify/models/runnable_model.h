@@ -12,11 +12,11 @@
 #include "verify/calls/engine.h"
 #include "verify/calls/graph_run.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 class ExportedProgram;
 }
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 // A loaded model with its state: runs may change its buffers.
 class RunnableModel : public ModelParts {
@@ -47,4 +47,4 @@ std::unique_ptr<RunnableModel> load_program_model(const ModelSource& source, con
 // Loads a TorchScript archive with torch::jit::load(), to be run by LibTorch's interpreter.
 std::unique_ptr<RunnableModel> load_script_model(const ModelSource& source);
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

@@ -14,7 +14,7 @@
 #include "verify/calls/nested.h"
 #include "verify/models/runnable_model.h"
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 namespace {
 
 // The file of an archive, and its mappings.
@@ -163,4 +163,4 @@ std::unique_ptr<RunnableModel> load_script_model(const ModelSource& source) {
   return std::make_unique<ScriptModel>(source);
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

@@ -3,7 +3,7 @@
 #include "support/json_emitter.h"
 #include "writers/check/check_writers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Leaves out the producer, so that the file changes with its offences only, not with the version of fxtrace.
 void write_check_baseline(const Baseline& baseline, std::ostream& out) {
@@ -28,4 +28,4 @@ void write_check_baseline(const Baseline& baseline, std::ostream& out) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

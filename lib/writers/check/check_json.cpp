@@ -6,7 +6,7 @@
 #include "writers/check/check_writers.h"
 #include "writers/formats/json_parts.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void write_check_json(const CheckReports& reports, std::ostream& out) {
   if (reports.models.size() == 1 && reports.unread.empty())
@@ -26,4 +26,4 @@ void write_check_report(const CheckReport& report, std::ostream& out) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "writers/check/check_writers.h"
 #include "writers/formats/html_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns text of printable characters, for elements and attributes.
@@ -134,4 +134,4 @@ void write_check_junit(const CheckReports& reports, std::ostream& out) {
   out << "</testsuites>\n";
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "writers/formats/document.h"
 #include "writers/formats/markdown_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 class CheckText : Document {
@@ -18,16 +18,27 @@ class CheckText : Document {
   using Document::Document;
 
   void write(const CheckReport& report) {
-    line(bold(check_words::headline(report)));
-    for (std::size_t i = 0; i < report.rules.size(); ++i) rule(report, i);
-    if (report.offences.empty()) return;
-    if (const std::string known = check_words::known_rules(report); !known.empty())
-      line("\n" + bold("known") + "  " + known);
-    if (const std::string held = check_words::rules_that_hold(report); !held.empty())
-      line("\n" + bold("holds") + "  " + held);
+    title(check_words::headline(report));
+    if (is_markdown()) {
+      offences(report);
+    } else {
+      for (std::size_t i = 0; i < report.rules.size(); ++i) rule(report, i);
+      if (report.offences.empty()) return;
+    }
+    rules(is_markdown() ? "Known" : "known", check_words::known_rules(report));
+    rules(is_markdown() ? "Holds" : "holds", check_words::rules_that_hold(report));
+    if (is_markdown()) rules("In the baseline, but no longer found", check_words::gone_rules(report));
+  }
+  void title(const std::string& text) {
+    line(is_markdown() ? "**" + markdown_sentence(text) + "**" : bold(text));
   }
 
  private:
+  void rules(const std::string& label, const std::string& names) {
+    if (names.empty()) return;
+    line("\n" + (is_markdown() ? label + ": " + markdown_code(names) : bold(label) + "  " + names));
+  }
+
   void rule(const CheckReport& report, std::size_t index) {
     constexpr std::size_t kMost = 50;  // offences of a rule; JSON has all
     const Rule& rule = report.rules[index];
@@ -46,47 +57,50 @@ class CheckText : Document {
     }
     left_out(offences.size() - shown, nullptr, "  ");
   }
-};
 
-void write_section(const CheckReport& report, std::ostream& out) {
-  constexpr std::size_t kMost =
-      200;  // offences: GitHub takes 65,536 characters in a comment, 1 MiB in a summary
-  out << "**" << markdown_sentence(check_words::headline(report)) << "**\n";
-  const std::size_t count = report.offences.size() - report.count_known();
-  if (count > 0) out << "\n| | Rule | Offence | Where | Source |\n|---|---|---|---|---|\n";
-  std::size_t shown = 0;
-  for (const Offence& offence : report.offences) {
-    if (offence.is_known || shown++ >= kMost) continue;
-    const Rule& rule = report.rules[offence.rule];
-    out << "| " << to_string(rule.severity) << " | " << markdown_code(short_line(rule.name)) << " | "
-        << markdown_code(short_line(offence.message));
-    if (rule.message) out << "<br>" << markdown_code(short_line(*rule.message));
-    out << " | " << markdown_code(check_words::places(offence)) << " | "
-        << markdown_code(check_words::source(offence)) << " |\n";
+  // Writes the table of Markdown.
+  void offences(const CheckReport& report) {
+    // GitHub takes 65,536 characters in a comment, 1 MiB in a summary.
+    constexpr std::size_t kMost = 200;
+    TextTable table{{{""}, {"Rule"}, {"Offence"}, {"Where"}, {"Source"}}};
+    std::size_t left = 0;
+    for (const Offence& offence : report.offences) {
+      if (offence.is_known) continue;
+      if (table.rows.size() == kMost) {
+        ++left;
+        continue;
+      }
+      const Rule& rule = report.rules[offence.rule];
+      TableRow& row = table.rows.emplace_back();
+      row.emplace_back(to_string(rule.severity));
+      for (const std::string& text : {short_line(rule.name), short_line(offence.message),
+                                      check_words::places(offence), check_words::source(offence)})
+        row.emplace_back(text).markdown = markdown_code(text);
+      if (rule.message) row[2].markdown += "<br>" + markdown_code(short_line(*rule.message));
+    }
+    if (table.rows.empty()) return;
+    line();
+    this->table(std::move(table), left);
   }
-  if (count > kMost) out << "\n... and " << count - kMost << " more\n";
-  for (const auto& [label, rules] :
-       {Line("Known", check_words::known_rules(report)), Line("Holds", check_words::rules_that_hold(report)),
-        Line("In the baseline, but no longer found", check_words::gone_rules(report))}) {
-    if (!rules.empty()) out << "\n" << label << ": " << markdown_code(rules) << "\n";
-  }
-}
+};
 
 }  // namespace
 
-void write_check_text(const CheckReports& reports, std::ostream& out, const TextLayout& layout) {
-  for (const CheckReport& report : reports.models) CheckText(out, layout).write(report);
-}
-
-void write_check_markdown(const CheckReports& reports, std::ostream& out) {
+void write_check(const CheckReports& reports, std::ostream& out, const TextLayout& layout) {
+  CheckText text(out, layout);
   const char* between = "";
+  const auto begin = [&] {
+    if (layout.is_markdown) out << std::exchange(between, "\n");
+  };
   for (const CheckReport& report : reports.models) {
-    out << std::exchange(between, "\n");
-    write_section(report, out);
+    begin();
+    text.write(report);
   }
-  for (const auto& [path, message] : reports.unread)
-    out << std::exchange(between, "\n") << "**" << markdown_sentence(short_line(path + ": " + message))
-        << "**\n";
+  if (!layout.is_markdown) return;
+  for (const auto& [path, message] : reports.unread) {
+    begin();
+    text.title(short_line(path + ": " + message));
+  }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

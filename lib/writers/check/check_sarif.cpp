@@ -16,7 +16,7 @@
 #include "writers/check/check_words.h"
 #include "writers/check/check_writers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Returns a path as a URI reference relative to the repository, without a scheme and percent-encoded, as
@@ -211,4 +211,4 @@ void write_check_sarif(const CheckReports& reports, std::ostream& out) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "support/text/utf8.h"
 #include "support/text/words.h"
 
-namespace fxtrace::check_words {
+namespace fxtrace::internal::check_words {
 namespace {
 
 constexpr std::size_t kMostNames = 3;  // names that are listed in full
@@ -127,4 +127,4 @@ std::string gone_rules(const CheckReport& report) {
   });
 }
 
-}  // namespace fxtrace::check_words
+}  // namespace fxtrace::internal::check_words

@@ -8,7 +8,7 @@
 
 #include "rules/check.h"
 
-namespace fxtrace::check_words {
+namespace fxtrace::internal::check_words {
 
 // Returns "model.pt2: 2 of 5 rules do not hold".
 std::string headline(const CheckReport& report);
@@ -31,4 +31,4 @@ std::string known_rules(const CheckReport& report);
 // Returns the rules of which the baseline has offences that the model no longer has, and their numbers.
 std::string gone_rules(const CheckReport& report);
 
-}  // namespace fxtrace::check_words
+}  // namespace fxtrace::internal::check_words

@@ -7,10 +7,11 @@
 #include "rules/check.h"
 #include "writers/formats/text_layout.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
-// Writes text.  Models that could not be read are left out, as the command reports them as errors.
-void write_check_text(const CheckReports& reports, std::ostream& out, const TextLayout& layout);
+// Writes text or GitHub's Markdown.  In text, models that could not be read are left out, as the command
+// reports them as errors.
+void write_check(const CheckReports& reports, std::ostream& out, const TextLayout& layout);
 // Writes JSON (schemas/check.schema.json); for one model, the report itself.
 void write_check_json(const CheckReports& reports, std::ostream& out);
 // Writes the input of read_check_report(): the JSON of one model, with the names that are unknown.
@@ -20,9 +21,7 @@ void write_check_junit(const CheckReports& reports, std::ostream& out);
 // Writes SARIF 2.1.0: one run, a result for each offence and source line.  Locations are the models' files,
 // relative to the current folder, which GitHub expects to be the repository.
 void write_check_sarif(const CheckReports& reports, std::ostream& out);
-// Writes GitHub's Markdown.
-void write_check_markdown(const CheckReports& reports, std::ostream& out);
 // Writes the input of read_baseline(), an offence a line: schemas/check_baseline.schema.json.
 void write_check_baseline(const Baseline& baseline, std::ostream& out);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

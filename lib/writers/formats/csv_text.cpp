@@ -4,7 +4,7 @@
 #include "support/text/printable.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Puts an apostrophe in front of each character that may begin a formula: at the start, and behind characters
@@ -62,4 +62,4 @@ void Csv::put(std::string_view text) {
   is_first_ = false;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 class Csv {
  public:
@@ -43,4 +43,4 @@ class Csv {
   bool is_first_ = true;
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

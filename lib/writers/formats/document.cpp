@@ -9,7 +9,7 @@
 #include "support/text/qualified_name.h"
 #include "writers/formats/markdown_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::size_t kGap = 2;
@@ -49,10 +49,10 @@ void TextTable::remove(std::size_t column) {
 
 void TextTable::fit() {
   const std::size_t most = is_ragged ? kMostRagged : TextLayout::kAny;
-  for (TableColumn& column : columns) column.width = std::min(fxtrace::width(one_line(column.title)), most);
+  for (TableColumn& column : columns) column.width = std::min(internal::width(one_line(column.title)), most);
   for (const TableRow& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::size_t needed = fxtrace::width(row[i].tree) + fxtrace::width(row[i].text);
+      const std::size_t needed = internal::width(row[i].tree) + internal::width(row[i].text);
       columns[i].width = std::max(columns[i].width, std::min(needed, most));
     }
   }
@@ -92,11 +92,11 @@ std::string TextTable::line(const TableRow& row, const TextLayout& layout) const
     if (!is_ragged) {
       // The start of the name is cut first, then that of the tree.
       constexpr std::size_t kLeastName = 8;
-      const std::size_t least = std::min({fxtrace::width(text), kLeastName, column.width});
+      const std::size_t least = std::min({internal::width(text), kLeastName, column.width});
       if (column.width > least) tree = cut(row[i].tree, column.width - least, Keep::kEnd);
-      text = cut(text, column.width - fxtrace::width(tree), column.keep);
+      text = cut(text, column.width - internal::width(tree), column.keep);
     }
-    const std::size_t used = fxtrace::width(tree) + fxtrace::width(text);
+    const std::size_t used = internal::width(tree) + internal::width(text);
     const bool is_end = is_ragged && i + 1 == row.size() && !column.right;
     const std::string padding(used < column.width && !is_end ? column.width - used : 0, ' ');
     if (i != 0) line.append(kGap, ' ');
@@ -230,4 +230,4 @@ std::string model_text(const GraphCollection::Model& model) {
   return text;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

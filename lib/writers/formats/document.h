@@ -16,7 +16,7 @@
 #include "support/text/utf8.h"
 #include "writers/formats/text_layout.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A label and its text.
 using Line = std::pair<std::string, std::string>;
@@ -114,4 +114,4 @@ std::string value_or_type(const Meta& meta, const char* unknown);
 // Returns "pkg.Net, TorchScript, method generate"; the method only if it is not forward.
 std::string model_text(const GraphCollection::Model& model);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include "support/text/utf8.h"
 #include "writers/formats/html_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 struct CharacterRange {
@@ -102,4 +102,4 @@ std::string dot_quoted(std::string_view text) {
   return out + '"';
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

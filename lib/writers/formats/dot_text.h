@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns text for HTML-like labels.  It is never empty or blank, as Graphviz rejects a font element without
 // text.
@@ -14,4 +14,4 @@ std::string dot_html(std::string_view text);
 // Returns a string in quotes, for attributes.
 std::string dot_quoted(std::string_view text);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

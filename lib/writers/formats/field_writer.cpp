@@ -7,7 +7,7 @@
 
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void FieldWriter::write(const Cost& cost) {
   Cost nothing_known;
@@ -129,4 +129,4 @@ void FieldWriter::write(const Argument& argument) {
   std::visit(Visitor{*this}, argument.value);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

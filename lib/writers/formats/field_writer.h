@@ -15,7 +15,7 @@
 #include "support/json_emitter.h"
 #include "support/shared.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // An `io` of describe(), which says what the verbs mean.  They write into the current object of the emitter.
 class FieldWriter {
@@ -153,4 +153,4 @@ class FieldWriter {
   bool on_lines_;                 // for the current record
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

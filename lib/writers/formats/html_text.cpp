@@ -2,7 +2,7 @@
 
 #include "support/text/printable.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 std::string html_text(std::string_view text) {
   std::string out;
@@ -32,4 +32,4 @@ std::string html_json(std::string_view text) {
   return out + '"';
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the entity for & < > in HTML and XML, such as "&amp;"; empty for all other characters.
 constexpr std::string_view entity_of(char32_t c) {
@@ -19,4 +19,4 @@ std::string html_text(std::string_view text);
 // Returns a JSON string with quotes for a data block; it contains no '<', so it cannot end the block.
 std::string html_json(std::string_view text);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

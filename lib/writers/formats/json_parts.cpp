@@ -1,6 +1,6 @@
 #include "writers/formats/json_parts.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void write_format(JsonEmitter& json, std::string_view format, int version) {
   json.field("format", format);
@@ -11,4 +11,4 @@ void write_format(JsonEmitter& json, std::string_view format, int version) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 #include "support/json_emitter.h"
 #include "writers/formats/field_writer.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Writes the first fields of a document: its format, the format's version, and the producer.
 void write_format(JsonEmitter& json, std::string_view format, int version);
@@ -33,4 +33,4 @@ void write_report(const Report& report, std::string_view format, std::ostream& o
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

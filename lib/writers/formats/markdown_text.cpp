@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 bool is_plain(char c) {
@@ -42,4 +42,4 @@ std::string markdown_row(const std::vector<std::string>& cells) {
   return row + "\n";
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

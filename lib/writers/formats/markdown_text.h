@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns code, also for tables.  Special characters become entities in <code> tags, where GitHub reads no
 // markup, links or mentions.
@@ -17,4 +17,4 @@ std::string markdown_sentence(const std::string& text);
 // Returns the line of a table's row, whose cells are Markdown.
 std::string markdown_row(const std::vector<std::string>& cells);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

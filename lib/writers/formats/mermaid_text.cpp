@@ -2,7 +2,7 @@
 
 #include "support/text/printable.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Mermaid marks entities internally by U+FB02 U+00B0 and U+00B6 U+00DF.
@@ -58,4 +58,4 @@ std::string mermaid_title(std::string_view text) {
   return out + '"';
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

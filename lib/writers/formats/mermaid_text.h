@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns HTML for a label in double quotes, in which `text` cannot start a tag, a comment, a directive or a
 // Markdown fence.
@@ -19,4 +19,4 @@ std::string mermaid_html(std::string_view text);
 // in it are not shown.
 std::string mermaid_title(std::string_view text);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 
 #include "support/text/qualified_name.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 class Folding {
@@ -104,4 +104,4 @@ std::vector<NumberedRow> fold_numbered(const std::vector<std::string_view>& name
   return Folding(names, is_equal).fold();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

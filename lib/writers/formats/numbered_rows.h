@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // A row that stands for `repeats` rows: itself, and those at the same place in the following blocks.
 struct NumberedRow {
@@ -25,4 +25,4 @@ struct NumberedRow {
 std::vector<NumberedRow> fold_numbered(const std::vector<std::string_view>& names,
                                        const std::function<bool(std::size_t, std::size_t)>& is_equal);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 #include "support/text/python_keyword.h"
 #include "support/text/utf8.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 std::string python_string(std::string_view text) {
   std::string out = "\"";
   for_each_printable(text, out, "\\", [&](std::string_view bytes, char32_t c) {
@@ -46,4 +46,4 @@ std::string PythonNames::create(std::string_view candidate) {
   return numbered;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

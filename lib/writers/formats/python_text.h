@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns a string literal in double quotes.  Unprintable characters (controls, direction marks) are escaped;
 // malformed UTF-8 becomes U+FFFD.
@@ -41,4 +41,4 @@ class PythonNames {
   std::unordered_map<std::string, std::int64_t> count_;  // last number used, by the name's prefix
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Escape sequences of terminals.
 inline constexpr const char* kBold = "\033[1m";
@@ -30,4 +30,4 @@ struct TextLayout {
   }
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

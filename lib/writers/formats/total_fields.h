@@ -4,7 +4,7 @@
 #include "graph/collection_fields.h"
 #include "summaries/parameter_sizes.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void describe(auto& io, const TensorTotal& total) {
   io.field("tensors", total.tensors);
@@ -12,4 +12,4 @@ void describe(auto& io, const TensorTotal& total) {
   io.field("bytes", total.bytes);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -22,7 +22,7 @@
 #include "writers/graphs/fx_guards.h"
 #include "writers/graphs/fx_names.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::size_t kColumns = 110;
@@ -974,4 +974,4 @@ std::string write_fx_class(const std::string& name, const ModuleGraph& graph, Fx
   return ClassWriter(graph, file).write(name);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -14,7 +14,7 @@
 #include "graph/graph_collection.h"
 #include "writers/formats/python_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The data that the classes of a file share.
 struct FxFile {
@@ -46,4 +46,4 @@ std::string_view fx_helpers_text();
 // Returns the source of the class.
 std::string write_fx_class(const std::string& name, const ModuleGraph& graph, FxFile& file);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "support/text/words.h"
 #include "writers/formats/python_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using ExpressionKind = Expression::Kind;
@@ -196,4 +196,4 @@ bool is_checked_in_forward(const Expression& guard) {
   return is_process_question(question) || is_type_question(question);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -8,7 +8,7 @@
 #include "graph/graph_collection.h"
 #include "symbolic/expression.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the guard as a Python expression, with its names (inputs and dimensions) replaced by those of the
 // source.  Returns nothing when it contains anything but inputs, dimensions, arithmetic, comparisons,
@@ -24,4 +24,4 @@ bool is_checked_in_forward(const Expression& guard);
 // module lets pass.
 Expression as_torch_checks(const Guard& guard);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "operators/target.h"
 #include "writers/formats/python_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 template <std::size_t N>
@@ -140,4 +140,4 @@ std::string_view fx_library(std::string_view target) {
 bool is_torch_layout(std::string_view name) { return is_in(kLayouts, name); }
 bool is_torch_memory_format(std::string_view name) { return is_in(kMemoryFormats, name); }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

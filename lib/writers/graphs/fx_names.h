@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the Python text of a call_function's target; nothing for functions that graphs of torch.fx do not
 // call.
@@ -34,4 +34,4 @@ std::string_view fx_library(std::string_view target);
 bool is_torch_layout(std::string_view name);
 bool is_torch_memory_format(std::string_view name);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

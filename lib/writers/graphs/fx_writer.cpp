@@ -21,7 +21,7 @@
 #include "writers/graphs/fx_class.h"
 #include "writers/graphs/fx_names.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // A function, class or constant of fx_helpers.py.
@@ -262,4 +262,4 @@ its name in `libraries`.
 
 void write_fx(const GraphCollection& collection, std::ostream& out) { FileWriter(collection, out).write(); }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -32,9 +32,9 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Writes UTF-8; the same collection gives the same bytes.
 void write_fx(const GraphCollection& collection, std::ostream& out);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include "writers/formats/field_writer.h"
 #include "writers/formats/json_parts.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void write_json(const GraphCollection& collection, std::ostream& out) {
   JsonEmitter json(out);
@@ -30,4 +30,4 @@ void write_json(const GraphCollection& collection, std::ostream& out) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Writes the document and a newline.  The same collection gives the same bytes: UTF-8, keys in a fixed order,
 // one node, module and parameter a line.  Malformed UTF-8 in strings becomes U+FFFD; unknown values are null.
@@ -14,4 +14,4 @@ namespace fxtrace {
 // shape; the caller must check the stream.
 void write_json(const GraphCollection& collection, std::ostream& out);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/words.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string known(const std::string& text) { return text.empty() ? "?" : text; }
@@ -20,6 +20,11 @@ std::string source_text(const SourceLocation& source) {
   if (source.line > 0) text += ":" + std::to_string(source.line);
   if (!source.function.empty()) text += " in " + source.function;
   return source.text.empty() ? text : text + ": " + source.text;
+}
+
+// Returns "add at [0, 'k']"; the value alone if it is the result itself.
+std::string place_in_call(const ProgramPart::Place& place) {
+  return place.path.empty() ? place.value : place.value + " at " + print_argument(Argument::List{place.path});
 }
 
 class TextWriter {
@@ -132,7 +137,11 @@ class TextWriter {
       if (!node.method->empty()) text += ", method " + *node.method;
       if (node.model_function)
         text += node.is_recorded ? ", recorded function of the model" : ", function of the model";
-      if (!node.program->nodes.empty()) text += ", program nodes " + joined(node.program->nodes);
+      if (node.in_order_of_use) text += ", arguments " + std::string(kInOrderOfUse);
+      const ProgramPart& program = *node.program;
+      if (!program.nodes.empty()) text += ", program nodes " + joined(program.nodes);
+      if (!program.inputs.empty()) text += ", inputs " + joined(program.inputs, place_in_call);
+      if (!program.results.empty()) text += ", results " + joined(program.results, place_in_call);
       if (const std::string scope = print_scope(node.scope); !scope.empty()) text += "  # " + scope;
       line(text);
     }
@@ -191,4 +200,4 @@ void write_text(const GraphCollection& collection, std::ostream& out) {
   TextWriter(out).document(collection);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

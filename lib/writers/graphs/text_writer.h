@@ -14,10 +14,10 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Writes UTF-8; the same collection gives the same bytes, and the layout of a line does not depend on other
 // lines.  Control characters are written as \n, \t and \xHH, malformed UTF-8 as U+FFFD.
 void write_text(const GraphCollection& collection, std::ostream& out);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Kind = Outline::Kind;
@@ -102,4 +102,4 @@ Marking mark_differences(const MergedCollection& merged) {
           [&merged](const Outline& outline) { return DifferenceMarks(merged, outline).marks(); }};
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

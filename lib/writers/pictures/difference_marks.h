@@ -4,7 +4,7 @@
 #include "compare/merged_collection.h"
 #include "writers/pictures/marks.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Returns the marks of merged.collection: of an item that of its node, or else of the module that it is or
 // calls.  An added item has a bold border and "+" in front of its title, a removed one a dashed border and
@@ -12,4 +12,4 @@ namespace fxtrace {
 // outlive the result.
 Marking mark_differences(const MergedCollection& merged);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

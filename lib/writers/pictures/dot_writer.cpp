@@ -13,7 +13,7 @@
 #include "support/text/utf8.h"
 #include "writers/formats/dot_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Index = Outline::Index;
@@ -317,4 +317,4 @@ void write_dot(const GraphCollection& collection, std::ostream& out, const Pictu
   DotWriter(collection, out, options, marking).document();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

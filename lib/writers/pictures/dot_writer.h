@@ -10,7 +10,7 @@
 #include "pictures/picture.h"
 #include "writers/pictures/marks.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Writes UTF-8 that Graphviz reads without a warning, whatever the names in the collection are.  The same
 // collection and options give the same bytes.  Identifiers are b<number>.  Throws
@@ -18,4 +18,4 @@ namespace fxtrace {
 void write_dot(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
                const Marking& marking = {});
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -19,7 +19,7 @@
 #include "symbolic/readable_size.h"
 #include "writers/formats/html_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Index = Outline::Index;
@@ -340,4 +340,4 @@ void write_html_data(const GraphCollection& collection, std::ostream& out, const
   HtmlDataWriter(collection, out, options, marking).write();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

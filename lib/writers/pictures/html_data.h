@@ -42,10 +42,10 @@
 #include "pictures/picture.h"
 #include "writers/pictures/marks.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Writes the JSON without a newline; it is safe inside <script> tags.
 void write_html_data(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
                      const Marking& marking = {});
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

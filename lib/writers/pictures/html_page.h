@@ -3,11 +3,11 @@
 
 #include <string_view>
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct HtmlPage {
   std::string_view before_title, before_data, after_data;
 };
 HtmlPage html_page();
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

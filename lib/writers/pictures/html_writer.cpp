@@ -4,7 +4,7 @@
 #include "writers/pictures/html_data.h"
 #include "writers/pictures/html_page.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void write_html(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
                 const Marking& marking) {
@@ -15,4 +15,4 @@ void write_html(const GraphCollection& collection, std::ostream& out, const Pict
   out << page.after_data;
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 #include "pictures/picture.h"
 #include "writers/pictures/marks.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Writes the page.  It needs no network and no other file, and restricts itself by a content security policy.
 // `depth`, `focus`, `order` and `max_label` of the options are ignored, as boxes are opened in the page.  The
@@ -15,4 +15,4 @@ namespace fxtrace {
 void write_html(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
                 const Marking& marking = {});
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

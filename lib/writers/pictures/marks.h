@@ -9,7 +9,7 @@
 #include "pictures/outline.h"
 #include "pictures/repeats.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct MarkStyle {
   std::string name;     // a class of the page's style sheet: "added"
@@ -35,4 +35,4 @@ struct Marking {
   std::function<std::vector<Mark>(const Outline&)> marks;  // by item
 };
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

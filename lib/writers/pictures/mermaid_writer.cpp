@@ -16,7 +16,7 @@
 #include "support/text/utf8.h"
 #include "writers/formats/mermaid_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Index = Outline::Index;
@@ -271,4 +271,4 @@ void write_mermaid(const GraphCollection& collection, std::ostream& out, const P
   MermaidWriter(collection, options).document(out);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -9,7 +9,7 @@
 #include "graph/graph_collection.h"
 #include "pictures/picture.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // The limits of GitHub: Mermaid's defaults of maxTextSize and maxEdges, which a diagram cannot change.
 inline constexpr std::size_t kMermaidCharacters = 50'000;
@@ -20,4 +20,4 @@ inline constexpr std::size_t kMermaidEdges = 500;
 // Identifiers are b<number>.  Throws as make_picture().
 void write_mermaid(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

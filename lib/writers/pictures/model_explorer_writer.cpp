@@ -20,7 +20,7 @@
 #include "support/text/qualified_name.h"
 #include "support/text/utf8.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr const char* kFailedColour = "#fbd9d5";
@@ -106,7 +106,8 @@ class Groups {
   const std::vector<Group>& groups() const { return groups_; }
 
   Index index_of(const Node& node) {
-    const Call call{std::string(outermost(node.scope->module_path)), node.scope->call, node.scope->method};
+    const ModuleCall call{std::string(outermost(node.scope->module_path)), node.scope->call,
+                          node.scope->method};
     // A leaf stands in the group that calls it, unless it is nested too deep.
     if (node.op == Opcode::kCallModule && call.path.size() == node.scope->module_path.size())
       return find(call, true);
@@ -117,14 +118,14 @@ class Groups {
   }
 
  private:
-  struct Call {
+  struct ModuleCall {
     std::string path;
     std::int64_t number = 1;
     std::string method = {};
-    bool operator==(const Call&) const = default;
+    bool operator==(const ModuleCall&) const = default;
   };
-  struct CallHash {
-    std::size_t operator()(const Call& call) const {
+  struct ModuleCallHash {
+    std::size_t operator()(const ModuleCall& call) const {
       return std::hash<std::string>()(call.path) ^ std::hash<std::string>()(call.method) ^
              (static_cast<std::size_t>(call.number) * 0x9E37'79B9'7F4A'7C15);
     }
@@ -134,9 +135,9 @@ class Groups {
   void find_callers(const Execution& execution) {
     const CallOrder calls(execution);
     for (const OrderedCall& call : calls) live_.emplace(outermost(call.module));
-    std::unordered_map<std::string, Call> last;
+    std::unordered_map<std::string, ModuleCall> last;
     for (const OrderedCall& each : calls) {
-      const Call call{std::string(each.module), each.number, std::string(each.method)};
+      const ModuleCall call{std::string(each.module), each.number, std::string(each.method)};
       last.insert_or_assign(call.path, call);
       std::string_view around = outermost(each.module);
       if (around.size() < each.module.size()) continue;
@@ -155,10 +156,10 @@ class Groups {
   }
 
   // Walks from the module outwards, then adds the missing groups.
-  Index find(const Call& call, bool is_call) {
-    std::vector<Call> levels;  // the innermost first
-    std::optional<Call> caller;
-    Call current = call;
+  Index find(const ModuleCall& call, bool is_call) {
+    std::vector<ModuleCall> levels;  // the innermost first
+    std::optional<ModuleCall> caller;
+    ModuleCall current = call;
     bool is_first = true;
     for (std::string_view at = call.path; !is_outside(at); at = QualifiedName(at).parent()) {
       if (!is_first) {
@@ -170,7 +171,7 @@ class Groups {
           continue;
         } else {
           const auto last = last_.find(here);
-          current = last == last_.end() ? Call{here} : last->second;
+          current = last == last_.end() ? ModuleCall{here} : last->second;
         }
       }
       levels.push_back(current);
@@ -184,7 +185,7 @@ class Groups {
     return group;
   }
 
-  Index inside(Index around, const Call& call) {
+  Index inside(Index around, const ModuleCall& call) {
     if (groups_[around].depth == kMaxLevels) return around;
     const std::string& path = call.path;
     std::string key =
@@ -210,10 +211,10 @@ class Groups {
   const Models& models_;
   std::unordered_set<std::string> outside_;
   std::unordered_set<std::string> live_;  // modules that are called, or whose nodes are here
-  std::unordered_map<Call, Call, CallHash> callers_;
-  std::unordered_map<std::string, Call> last_;
+  std::unordered_map<ModuleCall, ModuleCall, ModuleCallHash> callers_;
+  std::unordered_map<std::string, ModuleCall> last_;
   std::vector<Group> groups_;
-  std::unordered_map<Call, Index, CallHash> known_;
+  std::unordered_map<ModuleCall, Index, ModuleCallHash> known_;
   std::unordered_map<std::string, Index> inside_;
   std::unordered_set<std::string> spaces_;  // the namespaces that are taken
 };
@@ -501,4 +502,4 @@ void write_model_explorer(const GraphCollection& collection, std::ostream& out) 
   ModelExplorerWriter(collection, out).document();
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,10 +11,10 @@
 
 #include "graph/graph_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Writes UTF-8.  The same collection gives the same bytes.  Takes time linear in the size of the collection,
 // texts of namespaces included.
 void write_model_explorer(const GraphCollection& collection, std::ostream& out);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

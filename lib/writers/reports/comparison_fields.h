@@ -11,7 +11,7 @@
 #include "compare/comparison.h"
 #include "writers/formats/total_fields.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 template <>
 inline constexpr bool kOnLines<ModuleDifferences> = true;
@@ -85,4 +85,4 @@ void describe(auto& io, const ModelComparison& comparison) {
   io.field("modules", comparison.modules);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

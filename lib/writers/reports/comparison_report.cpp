@@ -18,7 +18,7 @@
 #include "writers/formats/markdown_text.h"
 #include "writers/reports/comparison_writers.h"
 
-namespace fxtrace::comparison_words {
+namespace fxtrace::internal::comparison_words {
 namespace {
 
 // One difference.
@@ -386,9 +386,9 @@ char markdown_mark(Change change) {
 }
 
 }  // namespace
-}  // namespace fxtrace::comparison_words
+}  // namespace fxtrace::internal::comparison_words
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void write_comparison(const ModelComparison& comparison, std::ostream& out, const TextLayout& layout) {
   using namespace comparison_words;
@@ -423,4 +423,4 @@ void write_comparison(const ModelComparison& comparison, std::ostream& out, cons
   if (comparison.is_equal()) document.line("\nNo difference");
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

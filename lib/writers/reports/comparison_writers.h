@@ -6,7 +6,7 @@
 #include "compare/comparison.h"
 #include "writers/formats/text_layout.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Writes a folded comparison as text or Markdown, for a pull request: a summary, then the differences by
 // module; long lists are cut.  Marks of the text: + added, - removed, > moved, ~ changed.
@@ -14,4 +14,4 @@ void write_comparison(const ModelComparison& comparison, std::ostream& out, cons
 // Writes a comparison that is not folded as JSON: schemas/comparison.schema.json.
 void write_comparison_json(const ModelComparison& comparison, std::ostream& out);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -4,7 +4,7 @@
 #include "graph/collection_fields.h"
 #include "summaries/explanation.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 template <>
 inline constexpr bool kOnLines<Suggestions> = true;
@@ -125,4 +125,4 @@ void describe(auto& io, const Explanation& explanation) {
   io.nullable("dimension", explanation.dimension);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

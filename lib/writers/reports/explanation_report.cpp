@@ -16,7 +16,7 @@
 #include "writers/formats/document.h"
 #include "writers/reports/explanation_writers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::size_t kMostItems = 100;   // items of one list; JSON has all
@@ -411,4 +411,4 @@ void write_explanation_text(const Explanation& explanation, std::ostream& out, c
   ExplanationText(out, layout).write(explanation);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

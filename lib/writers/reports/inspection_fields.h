@@ -13,7 +13,7 @@
 #include "writers/formats/document.h"
 #include "writers/formats/total_fields.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void describe(auto& io, const CompiledModel& model) {
   io.field("name", model.name);
@@ -141,4 +141,4 @@ void describe(auto& io, const FileInspection& inspection) {
   io.optional("compiled_models", inspection.compiled);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -14,7 +14,7 @@
 #include "writers/formats/document.h"
 #include "writers/reports/inspection_writers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::size_t kMostConstants = 40;  // rows of the text; JSON has all
@@ -277,4 +277,4 @@ void write_file_text(const FileInspection& inspection, std::ostream& out) {
   InspectionText(out).file(inspection);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

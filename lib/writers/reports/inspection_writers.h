@@ -5,11 +5,11 @@
 
 #include "summaries/inspection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void write_inspection_text(const Inspection& inspection, std::ostream& out);
 void write_inspection_json(const Inspection& inspection, std::ostream& out);
 void write_file_text(const FileInspection& inspection, std::ostream& out);
 void write_file_json(const FileInspection& inspection, std::ostream& out);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

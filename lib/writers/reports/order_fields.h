@@ -13,7 +13,7 @@
 #include "summaries/use_order.h"
 #include "writers/formats/total_fields.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 struct OrderAnswer {
   const UseOrder& order;
@@ -110,4 +110,4 @@ void describe(auto& io, const OrderAnswer& answer) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

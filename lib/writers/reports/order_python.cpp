@@ -12,7 +12,7 @@
 #include "writers/formats/python_text.h"
 #include "writers/reports/order_writers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::string_view kFunction = R"py(
@@ -95,4 +95,4 @@ void write_order_python(const UseOrder& order, const FsdpPlan& plan, std::ostrea
   out << "    return model\n";
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

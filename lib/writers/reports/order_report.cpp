@@ -18,7 +18,7 @@
 #include "writers/formats/numbered_rows.h"
 #include "writers/reports/order_writers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 constexpr std::size_t kMostRows = 200;   // rows of a table
@@ -317,4 +317,4 @@ void write_order_text(const UseOrder& order, std::ostream& out, const TextLayout
 
 void write_order_csv(const UseOrder& order, std::ostream& out) { OrderCsv(order, out).document(); }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 #include "summaries/use_order.h"
 #include "writers/formats/text_layout.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Writes text: modules in the order of their calls, parameters in the order of their first uses, and those
 // that are tied, shared or unused.  Consecutive equal blocks, such as h.0 and h.1, are written once.
@@ -21,4 +21,4 @@ void write_order_csv(const UseOrder& order, std::ostream& out);
 // prefetches of a plan: a function shard(model, **options), which takes the options of fully_shard().
 void write_order_python(const UseOrder& order, const FsdpPlan& plan, std::ostream& out);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -11,7 +11,7 @@
 #include "writers/reports/summary_fields.h"
 #include "writers/reports/summary_writers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void write_comparison_json(const ModelComparison& comparison, std::ostream& out) {
   write_report(comparison, "fxtrace.comparison", out);
@@ -37,4 +37,4 @@ void write_summary_json(const ModelSummary& summary, std::ostream& out) {
   write_report(summary, "fxtrace.summary", out);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

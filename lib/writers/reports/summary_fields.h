@@ -8,7 +8,7 @@
 #include "summaries/model_summary.h"
 #include "writers/formats/total_fields.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 void describe(auto& io, const ModelSummary& summary) {
   const auto shape_and_dtype = [&](const Meta& meta) {
@@ -88,4 +88,4 @@ void describe(auto& io, const ModelSummary& summary) {
   });
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -21,7 +21,7 @@
 #include "writers/formats/markdown_text.h"
 #include "writers/reports/summary_writers.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 enum class Style { kExact, kRounded };
@@ -81,12 +81,12 @@ class SummaryReport : Document {
     };
     const auto round = [&](std::string_view title) {
       const std::size_t column = place(title);
-      if (column == columns.size()) return;
+      if (column == table.columns.size()) return;
       for (std::size_t i = 0; i < rows.size(); ++i)
         table.rows[i][column] = columns[column].text(rows[i], Style::kRounded);
       table.fit();
     };
-    const bool has_bar = place("MACs") < columns.size() || summary_.has_measurements();
+    const bool has_bar = place("MACs") < table.columns.size() || summary_.has_measurements();
     std::size_t bar = layout_.colour && has_bar ? kLeastBar : 0;
     const auto room = [&] { return std::max(layout_.width, kLeastTable) - (bar == 0 ? 0 : bar + kGap); };
     const auto fits = [&] { return table.width() <= room(); };
@@ -95,7 +95,7 @@ class SummaryReport : Document {
     if (!fits()) round("MACs");
     if (!can_be_cut()) round("Params");
     if (!can_be_cut()) bar = 0;
-    if (!can_be_cut() && place("Bytes") < columns.size()) table.remove(place("Bytes"));
+    if (!can_be_cut() && place("Bytes") < table.columns.size()) table.remove(place("Bytes"));
     table.cut_to(room());
     table.cut_to(room(), kLeastCell);
     if (bar != 0) {
@@ -498,4 +498,4 @@ void write_summary_csv(const ModelSummary& summary, std::ostream& out) {
   }
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include "summaries/model_summary.h"
 #include "writers/formats/text_layout.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 // Writes a table as text or Markdown; with colours, also bars of each row's share of the MACs.  Writes UTF-8;
 // the same summary and layout give the same bytes.
@@ -20,4 +20,4 @@ void write_summary_json(const ModelSummary& summary, std::ostream& out);
 // apostrophe.
 void write_summary_csv(const ModelSummary& summary, std::ostream& out);
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -38,7 +38,7 @@
 #include "tests/fuzz/targets.h"
 #include "trace/search/trace_program.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 using Records = std::vector<std::pair<std::string, std::string>>;
@@ -265,11 +265,11 @@ int run(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz
 
 int main(int argc, char** argv) {
   try {
-    return fxtrace::fuzz::run({argv + 1, argv + argc});
+    return fxtrace::internal::fuzz::run({argv + 1, argv + argc});
   } catch (const std::exception& error) {
     std::cerr << "damaged_files: " << error.what() << "\n";
     return 2;

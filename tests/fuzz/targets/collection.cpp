@@ -22,7 +22,7 @@
 #include "writers/pictures/model_explorer_writer.h"
 #include "writers/reports/summary_writers.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 std::string json_of(const GraphCollection& collection) {
@@ -75,11 +75,11 @@ void hold_to_rules(const GraphCollection& collection) {
     rules.push_back(require_rule(text));
   const CheckReport report = check(std::move(rules), model);
   std::ostringstream out;
-  write_check_text({{report}, {}}, out, {80, true});
+  write_check({{report}, {}}, out, {80, true});
   write_check_json({{report}, {}}, out);
   write_check_junit({{report}, {}}, out);
   write_check_sarif({{report}, {}}, out);
-  write_check_markdown({{report}, {}}, out);
+  write_check({{report}, {}}, out, {.is_markdown = true});
 }
 
 void check_writers(const GraphCollection& collection) {
@@ -108,4 +108,4 @@ void collection(std::string_view input) {
   }
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

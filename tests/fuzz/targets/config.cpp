@@ -9,12 +9,13 @@
 #include "tests/fuzz/targets.h"
 #include "trace/options/input_spec.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 void config(std::string_view input) {
   accepts([&] { parse_concrete(input, "--concrete x"); });
   std::vector<Rule> rules;
-  accepts([&] { read_rules(input, "check.json", [](const std::string&) { return "aten.add"; }, rules); });
+  const auto read_file = [](const std::string&) { return "aten.add"; };
+  accepts([&] { read_rules(input, "check.json", read_file, [](const Rule&) {}, rules); });
   Config config;
   if (!accepts([&] { read_config(input, "config.json", config); })) return;
   const std::string options = options_json(config);
@@ -28,4 +29,4 @@ void config(std::string_view input) {
   accepts([&] { make_dimensions(config.options); });
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

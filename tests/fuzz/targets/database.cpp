@@ -11,7 +11,7 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 // Checks an answer of `fxtrace query` on any database: each row has as many values as there are columns.
 void database(std::string_view input) {
@@ -40,4 +40,4 @@ void database(std::string_view input) {
   });
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

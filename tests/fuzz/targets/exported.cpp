@@ -15,7 +15,7 @@
 #include "trace/options/config.h"
 #include "trace/search/trace_program.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -65,4 +65,4 @@ void exported_archive(std::string_view bytes, const Config& config) {
   });
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

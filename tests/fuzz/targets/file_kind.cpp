@@ -9,7 +9,7 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 constexpr std::size_t kMaxRecords = 30;
@@ -50,4 +50,4 @@ void file_kind(std::string_view input) {
   accepts([&] { read_records(ZipArchive(file), 1); });
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -3,7 +3,7 @@
 
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 void glob(std::string_view input) {
   constexpr std::size_t kMaxLines = 10;
@@ -14,4 +14,4 @@ void glob(std::string_view input) {
   });
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

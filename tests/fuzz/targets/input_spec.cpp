@@ -10,7 +10,7 @@
 #include "symbolic/sym_int.h"
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 // Facts that the environment knows about sizes must hold for values within the ranges of the dimensions.
@@ -77,4 +77,4 @@ void input_spec(std::string_view input) {
   });
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -7,7 +7,7 @@
 #include "tests/fuzz/sample_modules.h"
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 // A line is a rule: "!RULE" is --no-leaf, "=GLOB" --wrap, any other line --leaf.
 void leaf_rule(std::string_view input) {
@@ -24,10 +24,10 @@ void leaf_rule(std::string_view input) {
       }
       const bool leaf = !line.starts_with('!');
       if (!leaf) line.remove_prefix(1);
-      options.leaf_rules.push_back(parse_leaf_rule(std::string(line), leaf));
+      options.leaf_rules.push_back(fxtrace::LeafRule(std::string(line), leaf));
     }
     decide_leaves(options);
   });
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -9,17 +9,18 @@
 #include "torchscript/operators/value_text.h"
 #include "torchscript/values/tensor_value.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 // Resolves every name to a class: some are modules, one has a __setstate__ of C++, one is an enum.
 torchscript::TypePtr find_class(const std::string& name) {
-  using torchscript::ClassType, torchscript::Constant, torchscript::EnumType;
+  using torchscript::ClassType, torchscript::ScriptConstant, torchscript::EnumType;
   if (name.ends_with("Missing")) return nullptr;
   if (name.ends_with("Color")) {
-    return std::make_shared<EnumType>(name, torchscript::int_type(),
-                                      std::vector<EnumType::Member>{{"RED", Constant(std::int64_t{1})},
-                                                                    {"BLUE", Constant(std::int64_t{2})}});
+    return std::make_shared<EnumType>(
+        name, torchscript::int_type(),
+        std::vector<EnumType::Member>{{"RED", ScriptConstant(std::int64_t{1})},
+                                      {"BLUE", ScriptConstant(std::int64_t{2})}});
   }
   const bool is_packed = name.find("classes") != std::string::npos;
   auto type =
@@ -71,4 +72,4 @@ void objects(std::string_view input) {
   }
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -16,7 +16,7 @@
 #include "tests/fuzz/call_generator.h"
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 // Returns the arguments about which anything is known.
@@ -145,4 +145,4 @@ void operator_call(std::string_view input) {
   Comparison(call, known).compare(named, tell(*call.op, *numbers, nothing));
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -5,7 +5,7 @@
 #include "archive/pickle_scan.h"
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 void pickle(std::string_view input) {
   constexpr std::size_t kMaxOpcodes = 100'000;
@@ -28,4 +28,4 @@ void pickle(std::string_view input) {
   require(!describe(scan).empty(), "there is a description");
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

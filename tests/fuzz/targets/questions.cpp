@@ -22,7 +22,7 @@
 #include "writers/reports/explanation_writers.h"
 #include "writers/reports/order_writers.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 // Returns whether they are equal.
@@ -121,4 +121,4 @@ void questions(std::string_view input) {
   catalog_rows(collection);
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -6,12 +6,12 @@
 #include "rules/rule_file.h"
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 void rules(std::string_view input) {
   const auto read_file = [](const std::string&) { return std::string("aten.add.*  # a comment\n*.relu\n"); };
   std::vector<Rule> read;
-  accepts([&] { read_rules(input, "rules.json", read_file, read); });
+  accepts([&] { read_rules(input, "rules.json", read_file, [](const Rule&) {}, read); });
   for (const Rule& rule : read) require(!rule.name.empty(), "a rule has a name");
   Baseline baseline;
   accepts([&] { baseline = read_baseline(input, "known.json"); });
@@ -19,4 +19,4 @@ void rules(std::string_view input) {
     require(baseline.rules.contains(offence.rule), "an offence has its rule");
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

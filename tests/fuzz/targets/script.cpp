@@ -5,12 +5,12 @@
 #include "torchscript/compiler/script_program.h"
 #include "torchscript/language/type_relations.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 // Compiles all functions and methods of the code file "__torch__" of an archive.
 void script(std::string_view input) {
-  using namespace fxtrace::torchscript;  // NOLINT: this function is its tests
-  using fxtrace::torchscript::Program;   // the tracer has a class of that name too
+  using namespace fxtrace::internal::torchscript;       // NOLINT: this function is its tests
+  using fxtrace::internal::torchscript::ScriptProgram;  // the tracer has a class of that name too
   ProgramSource source;
   source.read_code = [&](const std::string& qualifier) -> std::optional<std::string> {
     if (qualifier != "__torch__") return std::nullopt;
@@ -18,7 +18,7 @@ void script(std::string_view input) {
   };
   source.constant_types = {tensor_type(), tensor_type()};
   source.operator_version = input.size() % 11;
-  Program program(std::move(source));
+  ScriptProgram program(std::move(source));
   const auto compile = [](const Function& function) {
     accepts([&] {
       const IrGraph& graph = function.graph();
@@ -27,7 +27,7 @@ void script(std::string_view input) {
       require(!to_text(function.schema()).empty(), "a function has a schema");
     });
   };
-  const Program::CodeFile* file = nullptr;
+  const ScriptProgram::CodeFile* file = nullptr;
   if (!accepts([&] { file = program.find_file("__torch__"); }) || file == nullptr) return;
   for (const Tree* definition : file->parsed.definitions) {
     const std::string name = "__torch__." + std::string(definition->text);
@@ -43,4 +43,4 @@ void script(std::string_view input) {
   }
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -8,7 +8,7 @@
 #include "support/json_document.h"
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 // Characters that occur neither in arithmetic nor in quoted names.
@@ -45,4 +45,4 @@ void security(std::string_view input) {
   });
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

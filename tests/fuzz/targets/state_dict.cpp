@@ -8,7 +8,7 @@
 #include "tests/fuzz/stored_zip.h"
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 void state_dict(std::string_view input) {
   const std::string saved =
@@ -17,4 +17,4 @@ void state_dict(std::string_view input) {
   accepts([&] { read_state_dict(ZipArchive(file), "model/weights.pt"); });
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

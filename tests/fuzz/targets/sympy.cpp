@@ -6,7 +6,7 @@
 #include "symbolic/sym_int.h"
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 void read(const std::string& text) {
@@ -26,4 +26,4 @@ void sympy(std::string_view input) {
   read(expression_of_sympy(input).text());
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

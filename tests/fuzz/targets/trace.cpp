@@ -12,7 +12,7 @@
 #include "tests/fuzz/stored_zip.h"
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 // A module of class __torch__.Net without attributes; an empty tuple.
@@ -65,4 +65,4 @@ void trace(std::string_view input) {
   });
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

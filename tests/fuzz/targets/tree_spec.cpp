@@ -5,7 +5,7 @@
 
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 void tree_spec(std::string_view input) {
   constexpr std::size_t kMaxLeaves = 10'000;
@@ -19,4 +19,4 @@ void tree_spec(std::string_view input) {
   });
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

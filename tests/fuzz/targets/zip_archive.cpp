@@ -8,7 +8,7 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/targets.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 // An archive that different readers would read differently is refused; in any other, each byte belongs to at
 // most one record.  Archives of a chain are the whole file.
@@ -41,4 +41,4 @@ void zip_archive(std::string_view input) {
   });
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 class Choices {
  public:
@@ -30,4 +30,4 @@ class Choices {
   std::size_t at_ = 0;
 };
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -11,7 +11,7 @@
 #include "tests/fuzz/stored_zip.h"
 #include "tests/fuzz/torchscript/choices.h"
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 // Types by the letter that stands for them in a template ("torch.add(%i, %i)").
@@ -620,4 +620,4 @@ std::vector<std::pair<std::string, GeneratedArchive>> archives_of_forms() {
   return archives;
 }
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 
 struct GeneratedArchive {
   std::string code;   // code/__torch__.py
@@ -19,4 +19,4 @@ GeneratedArchive generate_archive(std::string_view choices);
 // Returns one archive for every form of expression and statement, with the form: each must load.
 std::vector<std::pair<std::string, GeneratedArchive>> archives_of_forms();
 
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz

@@ -46,7 +46,7 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
-namespace fxtrace::fuzz {
+namespace fxtrace::internal::fuzz {
 namespace {
 
 constexpr rlim_t kMaxMemory = 3'000'000'000;
@@ -249,21 +249,22 @@ int main_loop(std::uint64_t seed, unsigned seconds, std::size_t wanted, const st
 }
 
 }  // namespace
-}  // namespace fxtrace::fuzz
+}  // namespace fxtrace::internal::fuzz
 
 int main(int argc, char** argv) {
   std::uint64_t seed = 1;
   unsigned seconds = 20;
   std::size_t programs = 0;
   std::string folder = "findings";
-  if (argc == 2 && std::string_view(argv[1]) == "--check-forms") return fxtrace::fuzz::check_forms();
+  if (argc == 2 && std::string_view(argv[1]) == "--check-forms")
+    return fxtrace::internal::fuzz::check_forms();
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string option = argv[i];
-    if (option == "--replay") return fxtrace::fuzz::replay(argv[i + 1]);
+    if (option == "--replay") return fxtrace::internal::fuzz::replay(argv[i + 1]);
     if (option == "--seed") seed = std::strtoull(argv[i + 1], nullptr, 10);
     if (option == "--seconds") seconds = static_cast<unsigned>(std::strtoul(argv[i + 1], nullptr, 10));
     if (option == "--programs") programs = std::strtoull(argv[i + 1], nullptr, 10);
     if (option == "--findings") folder = argv[i + 1];
   }
-  return fxtrace::fuzz::main_loop(seed, seconds, programs, folder);
+  return fxtrace::internal::fuzz::main_loop(seed, seconds, programs, folder);
 }

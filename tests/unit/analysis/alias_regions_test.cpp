@@ -6,7 +6,7 @@
 #include "graph/graph_collection.h"
 #include "tests/forms/graph_text.h"
 
-using namespace fxtrace;  // NOLINT(google-build-using-namespace)
+using namespace fxtrace::internal;  // NOLINT(google-build-using-namespace)
 
 namespace {
 

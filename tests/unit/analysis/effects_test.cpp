@@ -11,7 +11,7 @@
 #include "opinfo/traits.h"
 #include "tests/forms/graph_text.h"
 
-using namespace fxtrace;  // NOLINT(google-build-using-namespace)
+using namespace fxtrace::internal;  // NOLINT(google-build-using-namespace)
 
 namespace {
 

@@ -21,7 +21,7 @@
 #include "folder.h"
 #include "support/error.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 
@@ -112,6 +112,11 @@ TEST_CASE("cli: wrong usage", "[cli]") {
       {{"trace", "a", "--concreet", "x=1"}, "unknown option '--concreet'"},
       {{"trace", "a", "--concrete", "x"}, "--concrete: expected NAME=VALUE, got 'x'"},
       {{"trace", "a", "--concrete", "x=tru"}, "--concrete x:1:1: invalid JSON"},
+      {{"trace", "a", "--concrete", "x=1", "--concrete", "x=2"},
+       "--concrete x: given twice: 'x=1' and 'x=2'"},
+      {{"trace", "a", "--input", "int8[1]", "--input", "0=int8[2]"}, "--input 0: given twice: 'int8[1]'"},
+      {{"trace", "a", "--dim", "n=1..", "--dim", "n=..9"}, "--dim n: given twice: 'n=1..' and 'n=..9'"},
+      {{"trace", "a", "--cost", "my::op=1", "--cost", "my::op=2"}, "given twice: 'my::op=1' and 'my::op=2'"},
   };
   for (const auto& c : cases) {
     CAPTURE(c.args);
@@ -130,6 +135,18 @@ TEST_CASE("cli: a wrong configuration", "[cli]") {
   const Result result = run({"trace", "a", "--config", config});
   CHECK(result.code == 2);
   CHECK(result.err == "fxtrace: error: " + config + ":2:25: /rules/0/leaf: expected a boolean\n");
+  const std::string guards = FXTRACE_SOURCE_DIR "/sample_models/guards.pt";
+  CHECK_THAT(run({"convert", guards, "--dry-run", "--hint", "n=1", "--hint", "n=2"}).err,
+             ContainsSubstring("--hint n: given twice: 1 and 2"));
+  std::ofstream(config) << R"({"input": {"x": "float32[2]"}})";
+  // The command line replaces what a file says in the same words.
+  const auto traced = [&](const std::vector<std::string>& inputs) {
+    std::vector<std::string> args{"trace", guards, "--config", config, "-o", "/dev/null", "-f", "json"};
+    for (const std::string& input : inputs) args.insert(args.end(), {"--input", input});
+    return run(args).err;
+  };
+  CHECK(traced({"x=float32[2,4]"}).empty());
+  CHECK_THAT(traced({"0=float32[2,4]"}), ContainsSubstring("--input x and --input 0 are one input, 'x'"));
 }
 
 TEST_CASE("cli: what cannot be traced", "[cli]") {

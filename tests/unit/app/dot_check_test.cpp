@@ -9,17 +9,17 @@
 #include "readers/collection_reader.h"
 #include "writers/pictures/dot_writer.h"
 
-using fxtrace::cli::find_foreign_dot;
+using fxtrace::internal::cli::find_foreign_dot;
 
 TEST_CASE("what write_dot() writes is its own", "[dot_check]") {
   int count = 0;
   for (const auto& golden :
        std::filesystem::recursive_directory_iterator(FXTRACE_SOURCE_DIR "/tests/golden")) {
-    const std::string text = fxtrace::golden_stdout(golden.path());
+    const std::string text = fxtrace::internal::golden_stdout(golden.path());
     if (!text.starts_with("{\n  \"format\": \"fxtrace.graph_collection\"")) continue;
     INFO(golden.path());
     std::ostringstream dot;
-    fxtrace::write_dot(fxtrace::read_collection(text, "x.json"), dot, {});
+    fxtrace::internal::write_dot(fxtrace::internal::read_collection(text, "x.json"), dot, {});
     CHECK(find_foreign_dot(dot.str()) == "");
     ++count;
   }

@@ -20,7 +20,7 @@
 #include "catch.h"
 #include "folder.h"
 
-using namespace fxtrace::cli;
+using namespace fxtrace::internal::cli;
 
 namespace {
 
@@ -66,7 +66,7 @@ TEST_CASE("a process that may compute can open nothing", "[lockdown]") {
 
 TEST_CASE("a process that is locked down writes to nothing but what is open", "[lockdown]") {
   if (!is_here()) return;
-  const fxtrace::Folder folder;
+  const fxtrace::internal::Folder folder;
   const std::string path = folder.file("content", "kept");
   for (const Lockdown what : {Lockdown::kReadFiles, Lockdown::kCompute}) {
     CHECK(inside(what, [&] { return ::open(path.c_str(), O_WRONLY) < 0 && errno == EPERM ? 1 : 0; }) == 1);

@@ -11,7 +11,7 @@
 #include "folder.h"
 #include "support/error.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 using namespace std::string_literals;
 
 namespace {

@@ -13,7 +13,7 @@
 #include "folder.h"
 #include "support/sha256.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 // Bytes that cannot be compressed, so that they stand in the file as they are.
@@ -102,4 +102,4 @@ TEST_CASE("content: digests are of bytes, and each record is read once", "[archi
 }
 
 }  // namespace
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -21,7 +21,7 @@
 #include "support/error.h"
 #include "tests/fuzz/stored_zip.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 using namespace std::string_literals;
 
 namespace {
@@ -103,6 +103,9 @@ TEST_CASE("file kind: by the first bytes", "[file_kind]") {
       {"\n <HTML>", FileKind::kText, "an HTML page"},
       {"{\"a\": 1}", FileKind::kText, "JSON text"},
       {"{ \"format\": \"fxtrace.graph_collection\"", FileKind::kText, "a graph collection"},
+      {"{\n \"format\": \"fxtrace.graph_collection\", \"x\": \"\x01\"", FileKind::kText,
+       "a graph collection"},
+      {"{\x01", FileKind::kUnknown, "a file of an unknown kind"},
       {"import torch\n", FileKind::kText, "source code"},
       {"hello", FileKind::kText, "this is text"},
       {"\x89HDF\r\n\x1a\n"s, FileKind::kOtherModel, "HDF5"},

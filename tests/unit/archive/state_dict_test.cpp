@@ -21,7 +21,7 @@
 #include "support/error.h"
 #include "support/restore.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 using namespace std::string_literals;
 
 namespace {

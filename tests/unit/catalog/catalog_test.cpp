@@ -14,7 +14,7 @@
 #include "sample_collection.h"
 #include "support/error.h"
 
-namespace fxtrace::catalog {
+namespace fxtrace::internal::catalog {
 namespace {
 
 std::string sample_rows() {
@@ -200,4 +200,4 @@ TEST_CASE("query: functions that do more than compute are refused", "[catalog]")
 }
 
 }  // namespace
-}  // namespace fxtrace::catalog
+}  // namespace fxtrace::internal::catalog

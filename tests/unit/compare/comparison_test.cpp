@@ -21,7 +21,7 @@
 
 namespace {
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 GraphCollection collection(const std::string& graph, std::vector<ModuleRecord> modules = {}) {
   GraphCollection result;

@@ -14,7 +14,7 @@
 #include "support/error.h"
 #include "tests/forms/graph_text.h"
 
-using namespace fxtrace;  // NOLINT(google-build-using-namespace)
+using namespace fxtrace::internal;  // NOLINT(google-build-using-namespace)
 
 namespace {
 

@@ -27,7 +27,7 @@
 #include "trace/search/trace.h"
 #include "writers/graphs/json_writer.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 TEST_CASE("sympy: sizes as Python expressions", "[exported]") {
   const std::string s = "Symbol('s77', positive=True, integer=True)";
@@ -283,13 +283,13 @@ struct ProgramMaker : ExportedGraph {
   Graph& graph() { return module_graph.graph; }
   NodeId input(const std::string& name, Meta meta) {
     Graph::NodeSpec spec = spec_of(Opcode::kPlaceholder, {});
-    spec.name_hint = name;
+    spec.name = name;
     spec.meta = std::move(meta);
     return graph().append(std::move(spec));
   }
   NodeId operation(const char* target, std::vector<Argument> args, Meta meta = {}, const char* name = "") {
     Graph::NodeSpec spec = spec_of(Opcode::kCallFunction, target, std::move(args));
-    spec.name_hint = name;
+    spec.name = name;
     spec.meta = std::move(meta);
     const NodeId made = graph().append(std::move(spec));
     table.at(made).op = find_operator(parse_target(target));

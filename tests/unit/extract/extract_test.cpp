@@ -9,7 +9,7 @@
 #include "sample_collection.h"
 #include "support/error.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

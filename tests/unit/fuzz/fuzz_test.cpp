@@ -23,7 +23,7 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
 
 TEST_CASE("fuzz: inputs that are committed", "[fuzz]") {
   const std::filesystem::path root = FXTRACE_SOURCE_DIR "/tests/fuzz";
-  for (const auto& target : fxtrace::fuzz::kTargets) {
+  for (const auto& target : fxtrace::internal::fuzz::kTargets) {
     DYNAMIC_SECTION(target.name) {
       auto files = files_in(root / "corpus" / target.name);
       CHECK_FALSE(files.empty());

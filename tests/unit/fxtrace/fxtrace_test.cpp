@@ -16,26 +16,28 @@ using namespace fxtrace;
 
 namespace {
 
-const std::string kModel = FXTRACE_SOURCE_DIR "/sample_models/attention_exported.pt2";
+const std::string kSamples = FXTRACE_SOURCE_DIR "/sample_models/";
+const std::string kModel = kSamples + "attention_exported.pt2";
+const std::string kScripted = kSamples + "nested_scripted.pt";
 
-std::string written(const GraphCollection& collection) {
+template <class T>
+std::string written(const T& value) {
   std::ostringstream out;
-  write_json(collection, out);
+  value.write(out);
   return out.str();
 }
 
-// A file with that content, which is removed with this object.
+// The name of a file, which is removed with this object.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::string& text)
+  explicit TemporaryFile(const std::string& name)
       : path_(std::filesystem::temp_directory_path() /
-              ("fxtrace_test_" + std::to_string(::getpid()) + ".json")) {
-    std::ofstream(path_) << text;
-  }
+              ("fxtrace_test_" + std::to_string(::getpid()) + name)) {}
   ~TemporaryFile() { std::filesystem::remove(path_); }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   std::string path() const { return path_.string(); }
+  void write(const std::string& text) const { std::ofstream(path_) << text; }
 
  private:
   std::filesystem::path path_;
@@ -55,62 +57,183 @@ std::string error_of(ErrorKind kind, F&& f) {
 }  // namespace
 
 TEST_CASE("library: a trace, its JSON and back", "[fxtrace]") {
-  const GraphCollection collection = trace(kModel);
-  CHECK(collection.model.file == "attention_exported.pt2");
-  CHECK(collection.options_json == "{}");
-  REQUIRE(collection.graphs.size() == 1);
+  const GraphCollection collection = Model::open(kModel).trace();
+  CHECK(collection.file() == "attention_exported.pt2");
+  REQUIRE(collection.graphs().size() == 1);
+  const std::string json = written(collection);
+  CHECK(written(GraphCollection::of_json(json)) == json);
+  const TemporaryFile file(".json");
+  file.write(json);
+  CHECK(written(GraphCollection::open(file.path())) == json);
+  CHECK(Model::open(file.path()).order().parameters().size() == collection.order().parameters().size());
 
-  const TemporaryFile file(written(collection));
-  CHECK(written(read_json(file.path())) == written(collection));
+  std::ifstream stream(kModel, std::ios::binary);
+  const GraphCollection of_stream = Model::open(stream, "attention_exported.pt2").trace();
+  CHECK(written(of_stream) == json);
 }
 
-TEST_CASE("library: passes of the configuration and afterwards are the same", "[fxtrace]") {
-  Config config;
-  config.options.default_leaves = false;
-  GraphCollection collection = trace(kModel, config);
-  const std::size_t nodes = collection.graphs[0].graph.size();
-  const auto reports = apply_passes({"functional"}, collection);
-  REQUIRE_FALSE(reports.empty());
-  CHECK(reports.front().nodes_before == nodes);
+TEST_CASE("library: graphs are walked by values that keep what they show", "[fxtrace]") {
+  std::vector<Node> nodes;
+  {
+    TraceOptions options;
+    options.leaf_rules = {"*.Linear"};
+    options.inputs = {{"x", "float32[batch,4]"}};
+    options.dimensions = {{"batch", 2, 64}};
+    const GraphCollection collection = Model::open(kScripted).trace(options);
+    CHECK(collection.type() == "nets.nested.Net");
+    CHECK(collection.options().inputs.front().text == "float32[batch,4]");
+    nodes = collection.root().nodes();
+  }
+  REQUIRE(nodes.size() > 3);
+  CHECK(nodes.front().op() == Opcode::kPlaceholder);
+  const Node& output = nodes.back();
+  CHECK(output.op() == Opcode::kOutput);
+  REQUIRE(output.inputs().size() == 1);
+  const Node last = output.inputs().front();
+  CHECK(last.users().front() == output);
+  CHECK(output.args().front().get_if<NodeId>() != nullptr);
+  CHECK(output.graph().node(*output.args().front().get_if<NodeId>()) == last);
+  CHECK(output.graph().find(last.name()) == last);
+  CHECK(last.text().starts_with("%" + last.name() + " = "));
+  REQUIRE(nodes.front().meta().shape());
+  const std::vector<Size> shape = *nodes.front().meta().shape();
+  CHECK(shape.front() == Size{{}, "batch"});
+  CHECK(shape.back() == Size{4, "4"});
+  CHECK(nodes.front().meta().dtype() == "float32");
+}
 
-  config.passes = {"functional"};
-  CHECK(written(trace(kModel, config)) == written(collection));
-  CHECK(collection.options_json.find(R"("pass":["functional"])") != std::string::npos);
+TEST_CASE("library: modules and parameters", "[fxtrace]") {
+  const GraphCollection collection = Model::open(kScripted).trace();
+  const auto root = collection.find_module("");
+  REQUIRE(root);
+  CHECK(root->status() == ModuleStatus::kTraced);
+  CHECK(collection.failed().empty());
+  CHECK_FALSE(collection.find_module("nowhere"));
+  REQUIRE_FALSE(collection.parameters().empty());
+  CHECK(collection.parameters().front().dtype() == "float32");
+  CHECK(collection.root().module_order().front().empty());
+}
+
+TEST_CASE("library: passes, parts, summaries", "[fxtrace]") {
+  TraceOptions options;
+  options.default_leaves = false;
+  const GraphCollection collection = Model::open(kModel).trace(options);
+  const GraphCollection functional = collection.with_passes({"functional"});
+  CHECK(written(functional).find(R"("pass":["functional"])") != std::string::npos);
+  CHECK(written(collection) == written(Model::open(kModel).trace(options)));
+  const std::string last = collection.root().nodes().back().inputs().front().name();
+  const GraphCollection part = collection.extract({.to = {last}});
+  CHECK(part.root().size() > 2);
+  const Summary summary = Model::open(kModel).summary();
+  CHECK(summary.rows().front().parameters == summary.parameters());
+  REQUIRE(summary.macs());
+  CHECK(summary.macs()->number);
+}
+
+TEST_CASE("library: a conversion is refused whole, or written whole", "[fxtrace]") {
+  const TemporaryFile file(".pt2");
+  TraceOptions options;
+  options.inputs = {{"x", "float32[2,4]"}};
+  const Conversion conversion = Model::open(kScripted).convert({}, options);
+  REQUIRE(conversion.is_possible());
+  conversion.write(file.path());
+  CHECK(Model::open(file.path()).trace().kind() == "exported_program");
+  CHECK(check(Model::open(file.path()), Rules().program().content()).holds());
+
+  const Conversion without_shapes = Model::open(kScripted).convert();
+  REQUIRE_FALSE(without_shapes.is_possible());
+  CHECK_FALSE(without_shapes.refusals().front().why.empty());
+  std::ostringstream out;
+  CHECK(error_of(ErrorKind::kInput, [&] {
+          without_shapes.write(out);
+        }).starts_with(kScripted + ": no program"));
+}
+
+TEST_CASE("library: checks and differences", "[fxtrace]") {
+  const Model model = Model::open(kModel);
+  CHECK(check(model, Rules().no_failed().security()).holds());
+  const CheckReport broken = check(model, Rules().max_parameters(1).deny("aten.*"));
+  CHECK_FALSE(broken.holds());
+  CHECK(broken.offences().front().message.find("parameters") != std::string::npos);
+  CHECK(error_of(ErrorKind::kUsage, [&] {
+          check(model, Rules().deny("no_such_operator"));
+        }).find("no_such_operator") != std::string::npos);
+  CHECK(diff(model, model).is_equal());
+  const Comparison comparison = diff(model, Model::open(kSamples + "nested_exported.pt2"));
+  CHECK_FALSE(comparison.is_equal());
+  CHECK(comparison.count("parameters") > 0);
+}
+
+TEST_CASE("library: questions about failures", "[fxtrace]") {
+  const Model model = Model::open(kScripted);
+  CHECK(model.why().failures().empty());
+  CHECK(error_of(ErrorKind::kUsage, [&] { model.why({.module = "nowhere"}); }) != "");
+  CHECK(model.inspect().kind() == std::string("torchscript"));
+  CHECK(model.inspect().methods().front() == "forward");
+}
+
+TEST_CASE("library: a catalog", "[fxtrace]") {
+  const TemporaryFile file(".sqlite");
+  {
+    Catalog catalog(file.path());
+    catalog.add("one", Model::open(kModel));
+    catalog.add("none", Model::of_bytes("no model"));
+    catalog.commit();
+  }
+  const Catalog::Table table =
+      Catalog::query(file.path(), "SELECT path, error IS NULL AS fine FROM models ORDER BY path");
+  CHECK(table.columns == std::vector<std::string>{"path", "fine"});
+  REQUIRE(table.rows.size() == 2);
+  CHECK(std::get<std::string>(table.rows[1][0]) == "one");
+  CHECK(std::get<std::int64_t>(table.rows[0][1]) == 0);
 }
 
 TEST_CASE("library: what a trace has to say", "[fxtrace]") {
-  Config config;
-  read_config(R"({"leaf": ["@nowhere"]})", "options.json", config);
+  TraceOptions options;
+  options.leaf_rules = {"@nowhere"};
   std::vector<std::string> warnings, progress;
-  const Listener listener{[&](const std::string& text) { progress.push_back(text); },
-                          [&](const std::string& text) { warnings.push_back(text); }};
-  trace(kModel, config, listener);
+  Listener listener;
+  listener.progress = [&](const std::string& text) { progress.push_back(text); };
+  listener.warning = [&](const std::string& text) { warnings.push_back(text); };
+  Model::open(kModel).trace(options, listener);
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].find("@nowhere") != std::string::npos);
-  CHECK(progress.size() == 2);
-
-  config.strict = true;
-  CHECK(error_of(ErrorKind::kUsage, [&] { trace(kModel, config); }) == ": " + warnings[0]);
+  CHECK(progress.size() == 3);
 }
 
 TEST_CASE("library: errors say where", "[fxtrace]") {
-  CHECK(error_of(ErrorKind::kInput, [] { trace("missing.pt2"); }) == "missing.pt2: no such file");
-  const TemporaryFile text("import torch\n");
-  CHECK(error_of(ErrorKind::kInput, [&] { trace(text.path()); }).starts_with(text.path() + ": this is "));
-  CHECK(error_of(ErrorKind::kInput, [&] { read_json(text.path()); }).starts_with(text.path() + ":1:1: "));
+  CHECK(error_of(ErrorKind::kInput, [] { Model::open("missing.pt2"); }) == "missing.pt2: no such file");
+  const TemporaryFile text(".txt");
+  text.write("import torch\n");
+  CHECK(error_of(ErrorKind::kInput, [&] {
+          GraphCollection::open(text.path());
+        }).starts_with(text.path() + ":1:1: "));
   CHECK(error_of(ErrorKind::kInput, [] {
-          read_json(kModel);
+          GraphCollection::open(kModel);
         }).starts_with(kModel + ": this is not a graph collection but "));
 
-  Config config;
-  config.passes = {"functional", "no-such-pass"};
-  CHECK(error_of(ErrorKind::kUsage, [&] { trace("missing.pt2", config); }) ==
-        ": --pass: there is no pass 'no-such-pass'");
-  GraphCollection collection = trace(kModel);
-  const std::string before = written(collection);
-  CHECK(error_of(ErrorKind::kUsage, [&] { apply_passes(config.passes, collection); }) ==
-        ": --pass: there is no pass 'no-such-pass'");
-  CHECK(written(collection) == before);
+  const Model model = Model::open(kModel);
+  const auto with = [&](const auto& change) {
+    return error_of(ErrorKind::kUsage, [&] {
+      TraceOptions options;
+      change(options);
+      model.trace(options);
+    });
+  };
+  CHECK(with([](TraceOptions& options) { options.inputs = {{"x", "float32["}}; }) != "");
+  CHECK(with([](TraceOptions& options) { options.leaf_rules = {"a[", {"", true}}; }) != "");
+  CHECK(with([](TraceOptions& options) { options.dimensions = {{"b", 4, 2}}; }) != "");
+  CHECK(with([](TraceOptions& options) { options.limits.nodes = 0; }) == ": a limit is at least 1");
+  CHECK(error_of(ErrorKind::kUsage, [&] {
+          static_cast<void>(model.trace().with_passes({"functional", "no-such-pass"}));
+        }) == ": --pass: there is no pass 'no-such-pass'");
+
+  const TemporaryFile file(".json");
+  file.write(written(model.trace()));
+  TraceOptions options;
+  options.default_leaves = false;
+  CHECK(error_of(ErrorKind::kUsage, [&] { Model::open(file.path()).trace(options); }).find("do not apply") !=
+        std::string::npos);
 }
 
 TEST_CASE("library: several threads trace at the same time", "[fxtrace]") {
@@ -119,10 +242,10 @@ TEST_CASE("library: several threads trace at the same time", "[fxtrace]") {
   const auto trace_all = [&] {
     std::string all;
     for (const std::string& name : names) {
-      Config config;
-      config.options.default_leaves = false;
-      config.options.param_shapes_constant = true;
-      all += written(trace(FXTRACE_SOURCE_DIR "/sample_models/" + name, config));
+      TraceOptions options;
+      options.default_leaves = false;
+      options.param_shapes_constant = true;
+      all += written(Model::open(kSamples + name).trace(options));
     }
     return all;
   };

@@ -12,10 +12,11 @@
 #include "graph/analysis/input_sizes.h"
 #include "graph/analysis/text_form.h"
 #include "graph/lint.h"
+#include "graph/node_spec.h"
 #include "support/error.h"
 #include "tests/forms/graph_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 NodeId add_node(Graph& graph, Opcode op, const std::string& target, std::vector<Argument> args = {},
@@ -81,9 +82,9 @@ TEST_CASE("a name hint comes before the target", "[graph]") {
   Graph::NodeSpec spec;
   spec.op = Opcode::kCallFunction;
   spec.target = "pkg.ops.nms";
-  spec.name_hint = "nms";
+  spec.name = "nms";
   CHECK(graph.node(graph.append(spec)).name == "nms");
-  spec.name_hint.clear();
+  spec.name.clear();
   spec.target = "builtins.getattr";
   CHECK(graph.node(graph.append(spec)).name == "getattr_1");
 }
@@ -448,4 +449,32 @@ TEST_CASE("a name that is an input's and a dimension's is the input's in a condi
   CHECK(over("m == 2 and x.size(1) > 2") == "inputs['m'] == 2 and m > 2");
 }
 
-}  // namespace fxtrace
+TEST_CASE("a node that stands for another has all of its fields", "[graph]") {
+  Graph graph;
+  const NodeId x = add_node(graph, Opcode::kPlaceholder, "x");
+  Graph::NodeSpec spec = spec_of(Opcode::kCallModule, "encoder", {x}, {{"scale", 2}});
+  spec.scope = Scope{"encoder", "pkg.Encoder", 3, ""};
+  spec.source = SourceLocation{"net.py", 7, "forward", "return self.encoder(x)"};
+  spec.in_order_of_use = true;
+  spec.method = "forward1";
+  spec.program = ProgramPart{{"linear"}, {{"x", {0}}}, {{"linear", {}}}};
+  Cost cost;
+  cost.macs = 8;
+  spec.cost = cost;
+  const Node& node = graph.node(graph.append(spec));
+
+  Graph other;
+  const Copies made{{x.index, add_node(other, Opcode::kPlaceholder, "y")}};
+  const Node& copy = other.node(other.append(copy_of(node, made)));
+  CHECK(copy.name == node.name);
+  CHECK(copy.args == std::vector<Argument>{made.at(x.index)});
+  CHECK(copy.kwargs == node.kwargs);
+  CHECK(copy.scope == node.scope);
+  CHECK(copy.source == node.source);
+  CHECK(copy.in_order_of_use);
+  CHECK(copy.method == node.method);
+  CHECK(copy.program == node.program);
+  CHECK(copy.cost == node.cost);
+}
+
+}  // namespace fxtrace::internal

@@ -6,8 +6,8 @@
 
 #include "catch.h"
 
-using fxtrace::name_candidate;
-using fxtrace::Namespace;
+using fxtrace::internal::name_candidate;
+using fxtrace::internal::Namespace;
 
 TEST_CASE("names are made as torch.fx makes them", "[names]") {
   struct Case {

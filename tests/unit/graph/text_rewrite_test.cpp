@@ -7,7 +7,7 @@
 #include "graph/analysis/text_form.h"
 #include "tests/forms/graph_text.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include "trace/options/budget.h"
 #include "trace/options/options.h"
 
-using namespace fxtrace;
-using namespace fxtrace::interpreter;
+using namespace fxtrace::internal;
+using namespace fxtrace::internal::interpreter;
 
 namespace {
 

@@ -24,8 +24,8 @@
 #include "trace/options/option_table.h"
 #include "trace/search/trace.h"
 
-using namespace fxtrace;
-using namespace fxtrace::interpreter;
+using namespace fxtrace::internal;
+using namespace fxtrace::internal::interpreter;
 
 namespace {
 
@@ -198,8 +198,8 @@ class Case {
     }
   }
 
-  std::shared_ptr<torchscript::Program> unit_ =
-      std::make_shared<torchscript::Program>(torchscript::ProgramSource{});
+  std::shared_ptr<torchscript::ScriptProgram> unit_ =
+      std::make_shared<torchscript::ScriptProgram>(torchscript::ProgramSource{});
   std::vector<std::unique_ptr<Function>> functions_;
   std::map<std::string, std::shared_ptr<ClassType>> types_;
   std::map<std::string, Ref<ObjectValue>> modules_;

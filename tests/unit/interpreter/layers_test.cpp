@@ -13,8 +13,8 @@
 #include "trace/options/options.h"
 #include "trace/tracer/graph_tracer.h"
 
-using namespace fxtrace;
-using namespace fxtrace::interpreter;
+using namespace fxtrace::internal;
+using namespace fxtrace::internal::interpreter;
 
 namespace {
 
@@ -23,7 +23,7 @@ class EmptyProgram final : public TorchScriptProgram {
  public:
   EmptyProgram()
       : TorchScriptProgram(std::make_unique<TorchScriptArchive>(
-            std::make_shared<torchscript::Program>(torchscript::ProgramSource{}),
+            std::make_shared<torchscript::ScriptProgram>(torchscript::ProgramSource{}),
             make_counted<ObjectValue>(std::make_shared<ClassType>("__torch__.M", ClassType::Form::kModule),
                                       0))) {}
   std::unique_ptr<BoundProgram> bind(const TraceOptions&, const SpentUnits&) const override {

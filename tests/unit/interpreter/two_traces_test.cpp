@@ -15,8 +15,8 @@
 #include "trace/search/trace.h"
 #include "writers/graphs/json_writer.h"
 
-using namespace fxtrace;
-using fxtrace::interpreter::load_torchscript;
+using namespace fxtrace::internal;
+using fxtrace::internal::interpreter::load_torchscript;
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include "support/text/words.h"
 #include "symbolic/python_operators.h"
 
-using namespace fxtrace;  // NOLINT(google-build-using-namespace)
+using namespace fxtrace::internal;  // NOLINT(google-build-using-namespace)
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include "operators/operators.h"
 #include "opinfo/python_spelling.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 bool differs(const std::string& base, const std::string& overload, const std::vector<NumberRange>& ranges) {
@@ -67,4 +67,4 @@ TEST_CASE("number ranges: operators have Python's names", "[opinfo]") {
 }
 
 }  // namespace
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

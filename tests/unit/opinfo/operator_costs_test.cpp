@@ -10,7 +10,7 @@
 #include "catch.h"
 #include "tests/fuzz/call_text.h"
 
-using namespace fxtrace;  // NOLINT(google-build-using-namespace)
+using namespace fxtrace::internal;  // NOLINT(google-build-using-namespace)
 
 namespace {
 

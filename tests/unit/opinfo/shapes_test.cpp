@@ -8,7 +8,7 @@
 #include "shapes/scalar_type.h"
 #include "tests/fuzz/call_text.h"
 
-using namespace fxtrace;  // NOLINT(google-build-using-namespace)
+using namespace fxtrace::internal;  // NOLINT(google-build-using-namespace)
 
 namespace {
 

@@ -32,7 +32,7 @@
 #include "passes/pass.h"
 #include "tests/forms/graph_text.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

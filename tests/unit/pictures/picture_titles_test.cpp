@@ -4,7 +4,7 @@
 #include "app/output/picture_titles.h"
 #include "catch.h"
 
-using namespace fxtrace::cli;
+using namespace fxtrace::internal::cli;
 
 TEST_CASE("titles of an SVG go to its end", "[picture_titles]") {
   const std::string svg =

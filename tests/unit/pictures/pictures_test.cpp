@@ -13,7 +13,7 @@
 #include "sample_collection.h"
 #include "support/error.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Index = Outline::Index;
@@ -671,4 +671,4 @@ TEST_CASE("pictures: cost follows the size, whatever the shape", "[pictures]") {
   CHECK(time(model(deep)) < bound);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

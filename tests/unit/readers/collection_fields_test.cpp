@@ -6,7 +6,7 @@
 #include "catch.h"
 #include "field_notes.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 TEST_CASE("collection fields: they are those of the schema", "[collection_fields]") {
   const FieldSchema schema("graph_collection");

@@ -15,7 +15,7 @@
 #include "writers/graphs/text_writer.h"
 #include "writers/pictures/dot_writer.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 
@@ -124,6 +124,11 @@ TEST_CASE("collection reader: what is wrong is told by its place", "[collection_
       {"\"shape\": null, \"dtype\": null", "\"shape\": [-1], \"dtype\": null",
        "meta/shape/0: a size is negative"},
       {"\"shape\": null, \"dtype\": null", "\"shape\": [1.5], \"dtype\": null", "expected a 64-bit integer"},
+      {"\"shape\": null, \"dtype\": null", "\"shape\": [\"s0 +\"], \"dtype\": null",
+       "meta/shape/0: expected a Python expression"},
+      {"\"guards\": []", "\"guards\": [{\"expr\": \"x.dim( == 2\", \"source\": null}]",
+       "/guards/0/expr: expected a Python expression"},
+      {"\"kind\": \"torchscript\"", "\"kind\": \"torch\x01\"", "control character"},
       {"\"line\": ", "\"line\": -", "source/line: expected an integer of at least 1"},
       {"\"constants\": {}", "\"constants\": {\"c\": {\"dtype\": \"int8\", \"shape\": [2], \"data\": [1]}}",
        "/graphs/0/constants/c/data: expected 2 items, as the shape says"},

@@ -19,7 +19,7 @@
 #include "support/text/amount.h"
 #include "writers/check/check_writers.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 
@@ -408,7 +408,11 @@ TEST_CASE("check: rules from a file", "[check]") {
   const auto read = [](const std::string& text) {
     std::vector<Rule> rules;
     read_rules(
-        text, "folder/check.json", [](const std::string& path) { return "aten.add  # " + path; }, rules);
+        text, "folder/check.json", [](const std::string& path) { return "aten.add  # " + path; },
+        [](const Rule& rule) {
+          if (rule.set == "none") throw usage_error("there is no set 'none'");
+        },
+        rules);
     return rules;
   };
   const auto rules = read(R"({"rules": [
@@ -443,6 +447,13 @@ TEST_CASE("check: rules from a file", "[check]") {
   CHECK(wrong(R"({"rules": [{"max_macs": "many"}]})").starts_with("folder/check.json:1:25"));
   CHECK(wrong(R"({"rules": [{"max_macs": 1}, {"max_macs": 2}]})").find("two rules are called 'max-macs'") !=
         std::string::npos);
+  CHECK(wrong(R"({"rules": [{"no_failed": true}, {"deny": "a", "name": "no-failed"}]})") ==
+        "folder/check.json:1:33: /rules/1: two rules are called 'no-failed'; the other one is at "
+        "folder/check.json: /rules/0");
+  CHECK(wrong(R"({"rules": [{"no_failed": true}, {"no_failed": true}]})").find("two rules are called") !=
+        std::string::npos);
+  CHECK(wrong(R"({"rules": [{"backend": "none"}]})") ==
+        "folder/check.json:1:24: /rules/0/backend: there is no set 'none'");
   CHECK(wrong(R"({"rules": [{"require": "a.B"}]})").find("expected followed-by") != std::string::npos);
 }
 
@@ -478,7 +489,7 @@ TEST_CASE("check: places of equal blocks are told as one", "[check]") {
   const CheckReport report = report_of(collection, {no_failed_rule(), rule});
   REQUIRE(report.offences.size() == 1);
   std::ostringstream out;
-  write_check_text({{report}, {}}, out, {});
+  write_check({{report}, {}}, out, {});
   CHECK(out.str() ==
         "net.pt2: 1 of 2 rules does not hold\n"
         "\n"
@@ -503,8 +514,8 @@ Baseline read_back(const Baseline& baseline) {
 
 Baseline baseline_of(CheckReport report) {
   report.path = "m.pt";
-  return read_back(fxtrace::baseline_of({report}, {}, report.rules, "known.json",
-                                        [](const std::string&) { return false; }));
+  return read_back(fxtrace::internal::baseline_of({report}, {}, report.rules, "known.json",
+                                                  [](const std::string&) { return false; }));
 }
 
 // Returns the new offences.
@@ -587,9 +598,10 @@ TEST_CASE("check: every format quotes what a file says", "[check]") {
   CHECK(result["message"]["text"].get<std::string>().find("{{0}}\\[a\\](b)\\\\") != std::string::npos);
   const std::string junit = text_of(write_check_junit, {{report}, {}});
   CHECK(junit.find("&lt;b&gt;&amp;&quot;&#39;`|]]&gt;\\x1b[31m") != std::string::npos);
-  const std::string markdown = text_of(write_check_markdown, {{report}, {}});
-  std::ostringstream text;
-  write_check_text({{report}, {}}, text, {});
+  std::ostringstream text, markdown_text;
+  write_check({{report}, {}}, text, {});
+  write_check({{report}, {}}, markdown_text, {.is_markdown = true});
+  const std::string markdown = markdown_text.str();
   for (const std::string& written : {junit, markdown, text.str()}) {
     CAPTURE(written);
     CHECK(written.find('\x1b') == std::string::npos);

@@ -12,7 +12,7 @@
 #include "security/security_scan.h"
 #include "tests/fuzz/stored_zip.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "security/sparse_check.h"
 #include "tests/fuzz/stored_zip.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include "trace/search/suggestions.h"
 #include "trace/search/trace.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

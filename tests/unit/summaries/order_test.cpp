@@ -13,7 +13,7 @@
 #include "writers/formats/numbered_rows.h"
 #include "writers/reports/order_writers.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include "tests/forms/graph_text.h"
 #include "writers/reports/summary_writers.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

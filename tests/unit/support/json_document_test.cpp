@@ -12,7 +12,7 @@
 #include "catch.h"
 #include "support/error.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "catch.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include "catch.h"
 #include "symbolic/srepr.h"
 
-using fxtrace::Expression;
-using fxtrace::Relation;
+using fxtrace::internal::Expression;
+using fxtrace::internal::Relation;
 using Kind = Expression::Kind;
 
 namespace {
@@ -146,10 +146,10 @@ TEST_CASE("expressions as sympy has them", "[expression]") {
   for (const auto& [text, sympy] : cases) {
     CAPTURE(text);
     const auto written =
-        fxtrace::srepr(Expression::parse(text), [](const std::string& name) { return name; });
+        fxtrace::internal::srepr(Expression::parse(text), [](const std::string& name) { return name; });
     CHECK(written.value_or("") == (sympy == nullptr ? "" : sympy));
   }
-  CHECK(fxtrace::srepr_symbol("s0", true) == "Symbol('s0', positive=True, integer=True)");
-  CHECK(fxtrace::srepr_symbol("zuf12", false) == "Symbol('zuf12')");
-  CHECK_FALSE(fxtrace::is_float_of_data("zufall"));
+  CHECK(fxtrace::internal::srepr_symbol("s0", true) == "Symbol('s0', positive=True, integer=True)");
+  CHECK(fxtrace::internal::srepr_symbol("zuf12", false) == "Symbol('zuf12')");
+  CHECK_FALSE(fxtrace::internal::is_float_of_data("zufall"));
 }

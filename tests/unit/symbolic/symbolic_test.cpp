@@ -17,11 +17,11 @@
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 
-using fxtrace::Range;
-using fxtrace::Relation;
-using fxtrace::ShapeEnv;
-using fxtrace::SymbolicError;
-using fxtrace::SymInt;
+using fxtrace::internal::Range;
+using fxtrace::internal::Relation;
+using fxtrace::internal::ShapeEnv;
+using fxtrace::internal::SymbolicError;
+using fxtrace::internal::SymInt;
 
 namespace {
 
@@ -143,7 +143,7 @@ TEST_CASE("symbolic quotients are simplified where that always holds", "[symboli
   CHECK(normal("-(-n//8)") == "(n+7)//8");
   CHECK(ceildiv(parsed("n"), 8) == parsed("(n+7)//8"));
   CHECK(ceildiv(parsed("n*m"), parsed("m")) == parsed("n"));
-  CHECK(fxtrace::ceildiv(9, 4) == SymInt(3));
+  CHECK(fxtrace::internal::ceildiv(9, 4) == SymInt(3));
 }
 
 TEST_CASE("symbolic remainders are simplified where that always holds", "[symbolic]") {
@@ -826,17 +826,18 @@ TEST_CASE("a size follows from another, or from several", "[symbolic]") {
     INFO(size);
     std::vector<SymInt> sizes;
     for (const char* text : known) sizes.push_back(parsed(text));
-    const auto source = fxtrace::find_source(parsed(size), sizes);
+    const auto source = fxtrace::internal::find_source(parsed(size), sizes);
     CHECK((source ? source->value(actual) : std::nullopt) == value);
   }
 }
 
 TEST_CASE("sizes as people read them", "[symbolic]") {
-  using fxtrace::readable_size;
-  using fxtrace::with_separators;
+  using fxtrace::internal::readable_size;
+  using fxtrace::internal::with_separators;
   CHECK(readable_size(parsed("s*221264"), with_separators) == "s·221,264");
-  CHECK(readable_size(parsed("s*221264"), fxtrace::rounded) == "s·221 K");
-  CHECK(readable_size(parsed("s*s*t*2048-t+7"), fxtrace::bytes_text) == "s²·t·2.00 KiB - t·1 B + 7 B");
+  CHECK(readable_size(parsed("s*221264"), fxtrace::internal::rounded) == "s·221 K");
+  CHECK(readable_size(parsed("s*s*t*2048-t+7"), fxtrace::internal::bytes_text) ==
+        "s²·t·2.00 KiB - t·1 B + 7 B");
   CHECK(readable_size(parsed("s*t+1"), with_separators) == "s·t + 1");
   CHECK(readable_size(parsed("s//2*3"), with_separators) == "(s//2)·3");
 }

@@ -19,7 +19,7 @@ struct FxtraceValue {
   std::vector<std::int64_t> sizes;  // of a tensor
 };
 
-namespace fxtrace::verify {
+namespace fxtrace::internal::verify {
 
 inline std::string& fake_failure() {
   static std::string text;
@@ -140,4 +140,4 @@ inline std::string fake_text(const FxtraceValue& value) {
   }
 }
 
-}  // namespace fxtrace::verify
+}  // namespace fxtrace::internal::verify

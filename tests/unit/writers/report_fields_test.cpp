@@ -10,7 +10,7 @@
 #include "writers/reports/order_fields.h"
 #include "writers/reports/summary_fields.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

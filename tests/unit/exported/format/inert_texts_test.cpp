@@ -10,7 +10,7 @@
 #include "exported/format/evaluated_text.h"
 #include "exported/format/inert_texts.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

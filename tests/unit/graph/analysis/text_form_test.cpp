@@ -8,7 +8,7 @@
 #include "graph/lint.h"
 #include "support/error.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 TEST_CASE("a graph is printed and read back", "[text_form]") {
   const std::string text =

@@ -5,7 +5,7 @@
 #include "symbolic/sym_int.h"
 #include "tests/fuzz/call_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 struct Case {
@@ -149,4 +149,4 @@ TEST_CASE("values: quotients of sizes that are rounded to zero", "[values]") {
 }
 
 }  // namespace
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 #include "catch.h"
 #include "support/error.h"
 
-using fxtrace::Glob;
+using fxtrace::internal::Glob;
 
 TEST_CASE("glob: what matches", "[glob]") {
   struct Case {

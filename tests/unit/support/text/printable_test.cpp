@@ -5,7 +5,7 @@
 
 #include "catch.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 
 TEST_CASE("printable: what would do something to the reader is escaped", "[printable]") {
   const auto [text, expected] = GENERATE(table<std::string, std::string>({
@@ -54,4 +54,4 @@ TEST_CASE("printable: one line", "[printable]") {
   CHECK(one_line("  x") == "  x");
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 
 #include "tests/unit/catch.h"
 
-using fxtrace::QualifiedName;
+using fxtrace::internal::QualifiedName;
 
 namespace {
 
@@ -42,7 +42,7 @@ TEST_CASE("what is below a qualified name") {
 }
 
 TEST_CASE("names and parts") {
-  CHECK(fxtrace::part_of_name("b.c") == R"(b\.c)");
-  CHECK(fxtrace::name_of_part(R"(b\.c)") == "b.c");
-  CHECK(fxtrace::name_of_part(R"(b\c)") == R"(b\c)");
+  CHECK(fxtrace::internal::part_of_name("b.c") == R"(b\.c)");
+  CHECK(fxtrace::internal::name_of_part(R"(b\.c)") == "b.c");
+  CHECK(fxtrace::internal::name_of_part(R"(b\c)") == R"(b\c)");
 }

@@ -8,7 +8,7 @@
 
 #include "tests/unit/catch.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 TEST_CASE("names in one text are taken apart at spaces") {
   std::vector<std::string> found;

@@ -15,11 +15,11 @@
 #include "tests/forms/ir_text.h"
 #include "torchscript/language/type_relations.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // A program of one file, "__torch__".
-std::unique_ptr<Program> program_of(const std::string& code, std::uint64_t version = 10) {
+std::unique_ptr<ScriptProgram> program_of(const std::string& code, std::uint64_t version = 10) {
   ProgramSource source;
   source.read_code = [code](const std::string& qualifier) -> std::optional<std::string> {
     if (qualifier == "__torch__") return code;
@@ -27,7 +27,7 @@ std::unique_ptr<Program> program_of(const std::string& code, std::uint64_t versi
   };
   source.constant_types = {tensor_type()};
   source.operator_version = version;
-  return std::make_unique<Program>(std::move(source));
+  return std::make_unique<ScriptProgram>(std::move(source));
 }
 
 std::string graph_of(const std::string& code, const std::string& name = "__torch__.f",
@@ -58,8 +58,8 @@ def f(x: Tensor, y: Tensor=CONSTANTS.c0, n: int=7 - 2 * 3) -> Tensor:
 )");
   const FunctionSchema& schema = program->find_function("__torch__.f")->schema();
   REQUIRE(schema.arguments.size() == 3);
-  CHECK(schema.arguments[1].default_value == Constant(Constant::TableEntry{0}));
-  CHECK(schema.arguments[2].default_value == Constant(std::int64_t{1}));
+  CHECK(schema.arguments[1].default_value == ScriptConstant(ScriptConstant::TableEntry{0}));
+  CHECK(schema.arguments[2].default_value == ScriptConstant(std::int64_t{1}));
 }
 
 TEST_CASE("script compiler: numbers without a literal are defaults of arguments") {
@@ -69,12 +69,12 @@ TEST_CASE("script compiler: numbers without a literal are defaults of arguments"
   const FunctionSchema& schema = program->find_function("__torch__.f")->schema();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   REQUIRE(schema.arguments.size() == 6);
-  CHECK(schema.arguments[0].default_value == Constant(-kInfinity));
-  CHECK(schema.arguments[1].default_value == Constant(kInfinity));
-  CHECK(schema.arguments[2].default_value == Constant(std::complex<double>(-0.0, -kInfinity)));
+  CHECK(schema.arguments[0].default_value == ScriptConstant(-kInfinity));
+  CHECK(schema.arguments[1].default_value == ScriptConstant(kInfinity));
+  CHECK(schema.arguments[2].default_value == ScriptConstant(std::complex<double>(-0.0, -kInfinity)));
   CHECK(std::isnan(*schema.arguments[3].default_value->get_if<double>()));
-  CHECK(schema.arguments[4].default_value == Constant(std::int64_t{-3}));
-  CHECK(schema.arguments[5].default_value == Constant(-kInfinity));
+  CHECK(schema.arguments[4].default_value == ScriptConstant(std::int64_t{-3}));
+  CHECK(schema.arguments[5].default_value == ScriptConstant(-kInfinity));
 }
 
 TEST_CASE("script compiler: branches and loops") {
@@ -229,7 +229,7 @@ TEST_CASE("script compiler: what people write by hand holds together") {
   std::ifstream file(FXTRACE_SOURCE_DIR "/tests/script_code/expressions.py");
   const std::string code((std::istreambuf_iterator<char>(file)), {});
   const auto program = program_of(code);
-  const Program::CodeFile* parsed = program->find_file("__torch__");
+  const ScriptProgram::CodeFile* parsed = program->find_file("__torch__");
   REQUIRE(parsed != nullptr);
   REQUIRE(parsed->parsed.definitions.size() > 10);
   for (const Tree* definition : parsed->parsed.definitions) {
@@ -357,8 +357,8 @@ TEST_CASE("script compiler: text of the table of constants is text") {
 TEST_CASE("script compiler: complex defaults, lists of tensors' elements, empty tuples") {
   const auto program = program_of("def f(a: complex=0.+2.j, b: complex=1-2.5j) -> complex:\n  return a\n");
   const FunctionSchema& schema = program->find_function("__torch__.f")->schema();
-  CHECK(schema.arguments[0].default_value == Constant(std::complex<double>(0, 2)));
-  CHECK(schema.arguments[1].default_value == Constant(std::complex<double>(1, -2.5)));
+  CHECK(schema.arguments[0].default_value == ScriptConstant(std::complex<double>(0, 2)));
+  CHECK(schema.arguments[1].default_value == ScriptConstant(std::complex<double>(1, -2.5)));
   CHECK(graph_of(R"(
 def f(x: Tensor) -> List[List[float]]:
   y = annotate(List[List[float]], x.tolist())
@@ -451,4 +451,4 @@ TEST_CASE("script compiler: calls tell the types of an undeclared operator") {
   CHECK(schemas_of(code) == schemas);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -10,7 +10,7 @@
 #include "tests/forms/ir_text.h"
 #include "torchscript/operators/operator_table.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 
 TEST_CASE("script ir: text there and back") {
   const std::string text = R"(graph(%self : __torch__.Net,
@@ -104,4 +104,4 @@ TEST_CASE("script ir: overloads come in LibTorch's order") {
   CHECK(count >= registered_operators().size());
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

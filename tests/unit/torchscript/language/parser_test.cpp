@@ -4,7 +4,7 @@
 #include "catch.h"
 #include "support/error.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 // Returns trees in parentheses.
@@ -115,4 +115,4 @@ TEST_CASE("script parser: levels are limited") {
   CHECK(failure(text + std::string(1002, ' ') + "pass\n").find("more levels") != std::string::npos);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

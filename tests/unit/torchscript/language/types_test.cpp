@@ -8,13 +8,13 @@
 #include "torchscript/language/type_parser.h"
 #include "torchscript/language/type_relations.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 TypePtr named_tuple() {
   return std::make_shared<TupleType>("__torch__.Pair", std::vector<std::string>{"a", "b"},
                                      std::vector<TypePtr>{tensor_type(), int_type()},
-                                     std::vector<Constant>{});
+                                     std::vector<ScriptConstant>{});
 }
 
 }  // namespace
@@ -154,4 +154,4 @@ TEST_CASE("script types: schemas") {
   CHECK_THROWS_AS(parse_function_schema("f(int x=a) -> ()", nullptr), Error);
 }
 
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

@@ -13,7 +13,7 @@
 #include "tests/fuzz/stored_zip.h"
 #include "torchscript/values/tensor_value.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 using namespace std::string_literals;
@@ -70,8 +70,8 @@ TypePtr find_class(const std::string& name) {
         std::make_shared<ClassType>("__torch__.torch.classes.quantized.Packed", ClassType::Form::kTorchBind);
     auto color =
         std::make_shared<EnumType>("__torch__.Color", int_type(),
-                                   std::vector<EnumType::Member>{{"RED", Constant(std::int64_t{1})},
-                                                                 {"BLUE", Constant(std::int64_t{2})}});
+                                   std::vector<EnumType::Member>{{"RED", ScriptConstant(std::int64_t{1})},
+                                                                 {"BLUE", ScriptConstant(std::int64_t{2})}});
     return std::map<std::string, TypePtr>{
         {net->name(), net}, {packed->name(), packed}, {color->name(), color}};
   }();
@@ -329,4 +329,4 @@ TEST_CASE("objects: memory is limited by what is made, not by the bytes that say
 }
 
 }  // namespace
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

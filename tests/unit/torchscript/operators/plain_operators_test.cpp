@@ -9,7 +9,7 @@
 #include "opinfo/traits.h"
 #include "torchscript/operators/plain_checks.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
@@ -121,4 +121,4 @@ TEST_CASE("plain operators: all that the table of operators lists, but those of 
 }
 
 }  // namespace
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

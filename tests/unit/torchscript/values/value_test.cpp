@@ -14,7 +14,7 @@
 #include "torchscript/values/tensor_value.h"
 #include "torchscript/values/value_extent.h"
 
-namespace fxtrace::torchscript {
+namespace fxtrace::internal::torchscript {
 namespace {
 
 Value nested_list(int depth) {
@@ -229,17 +229,17 @@ TEST_CASE("values: extent") {
 }
 
 TEST_CASE("values: constants of code") {
-  const Constant list(
-      Constant::Variant(Constant::List{int_type(), {Constant(std::int64_t{1}), Constant(std::int64_t{2})}}));
+  const ScriptConstant list(ScriptConstant::Variant(
+      ScriptConstant::List{int_type(), {ScriptConstant(std::int64_t{1}), ScriptConstant(std::int64_t{2})}}));
   const Value value = value_of(list);
   CHECK(dynamic_type(value)->repr_str() == "List[int]");
   CHECK(printed(value) == "[1, 2]");
   CHECK_FALSE(value.is(value_of(list)));
   const std::vector<Value> table{make_int_list({7})};
-  const Constant entry(Constant::Variant(Constant::TableEntry{0}));
+  const ScriptConstant entry(ScriptConstant::Variant(ScriptConstant::TableEntry{0}));
   CHECK(value_of(entry, table).is(table[0]));
   CHECK_THROWS_AS(value_of(entry), Error);
 }
 
 }  // namespace
-}  // namespace fxtrace::torchscript
+}  // namespace fxtrace::internal::torchscript

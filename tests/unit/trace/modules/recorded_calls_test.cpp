@@ -13,7 +13,7 @@
 #include "graph/lint.h"
 #include "tests/forms/graph_text.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

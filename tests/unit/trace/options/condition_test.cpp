@@ -6,7 +6,7 @@
 #include "catch.h"
 #include "tests/forms/graph_text.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 TEST_CASE("A condition over integers that are doubled again and again is told apart in few steps") {
   std::string text = "  %n0 = placeholder[n0]() -> int\n";

@@ -13,7 +13,7 @@
 #include "support/error.h"
 #include "trace/options/rule_json.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 
@@ -62,7 +62,7 @@ TEST_CASE("config: everything", "[config]") {
                "leaf": false},
               {"where": {"depth": 2}},
               {"function": "pkg.*", "wrap": false}],
-    "wrap": "pkg.f", "no_wrap": ["pkg.g"], "hooks": "skip", "op_library": "ops/libops.so",
+    "wrap": "pkg.f", "no_wrap": ["pkg.g"], "hooks": "skip", "op_library": "libops.so",
     "op_schema": ["my::op(Tensor x) -> Tensor"], "strict": true,
     "max_iterations": 5, "max_nodes": 6, "max_call_depth": 7})");
   const TraceOptions& options = config.options;
@@ -87,7 +87,7 @@ TEST_CASE("config: everything", "[config]") {
   CHECK(options.wrap_rules[1].glob == "pkg.f");
   CHECK_FALSE(options.wrap_rules[2].wrap);
   CHECK(options.hooks == Hooks::kSkip);
-  CHECK(options.op_libraries == std::vector<std::string>{"ops/libops.so"});
+  CHECK(options.op_libraries == std::vector<std::string>{"libops.so"});
   CHECK(options.op_schemas == std::vector<std::string>{"my::op(Tensor x) -> Tensor"});
   CHECK(config.strict);
   CHECK(options.limits.iterations == 5);
@@ -107,8 +107,8 @@ TEST_CASE("config: there and back", "[config]") {
        R"({"rules":[{"where":{"k":{"==":[3,3],"!=":null},"e":{"<":0.5}},"leaf":true}]})"},
       {R"({"no_wrap": "x", "wrap": "y", "max_depth": 0})",
        R"({"rules":[{"function":"y","wrap":true},{"function":"x","wrap":false}],"max_depth":0})"},
-      {R"({"op_library": "/some/where/libops.so", "op_schema": "a::b() -> Tensor"})",
-       R"({"op_library":["libops.so"],"op_schema":["a::b() -> Tensor"]})"},
+      {R"({"op_library": "/dev/null", "op_schema": "a::b() -> Tensor"})",
+       R"({"op_library":["null"],"op_schema":["a::b() -> Tensor"]})"},
       {R"({"strict": true, "hooks": "skip", "default_leaves": false, "max_nodes": 9})",
        R"({"default_leaves":false,"hooks":"skip","strict":true,"max_nodes":9})"},
       {R"({"hooks": "run", "default_leaves": true, "method": "forward", "strict": false})", "{}"},
@@ -171,6 +171,10 @@ TEST_CASE("config: errors have a place", "[config]") {
        "/rules/0/where/a~1b/=>: unknown comparison '=>'"},
       {"{\"rules\": [{\"where\": {\"a\": {\">\": {}}}}]}",
        "expected null, a boolean, a number, a string or an array"},
+      {"{\"rules\": [{\"where\": {\"depth\": {\"<\": \"x\"}}}]}",
+       "c.json:1:38: /rules/0/where/depth/<: expected a number"},
+      {"{\"rules\": [{\"where\": {\"parameters\": {\"in\": [1, true]}}}]}",
+       "/rules/0/where/parameters/in/1: expected a number"},
       {"{\"leaf\": [1]}", "c.json:1:11: /leaf/0: expected a string"},
       {"{\"leaf\": \"x@\"}", "c.json:1:10: /leaf: invalid rule 'x@'"},
       {"{\"max_depth\": -1}", "c.json:1:15: /max_depth: expected an integer of at least 0"},
@@ -183,9 +187,17 @@ TEST_CASE("config: errors have a place", "[config]") {
       {"{\"input\": {\"x\": 1}}", "c.json:1:17: /input/x: expected a string"},
       {"{\"input\": {\"x\": \"float31[1]\"}}", "c.json:1:17: /input/x: --input x: 'float31' is not a dtype"},
       {"{\"input\": {\"\": \"float32[1]\"}}", "'' is not the name of an input"},
+      {"{\"input\": {\"x\": \"n\", \" x\": \"m\"}}",
+       "c.json:1:28: /input/ x: --input x: given twice: 'x=n' and ' x=m'"},
+      {"{\"concrete\": {\"a=b\": 1}}", "c.json:1:15: /concrete/a=b: a name has no '='"},
       {"{\"dim\": {\"b\": 8}}", "c.json:1:15: /dim/b: expected a string"},
       {"{\"dim\": {\"b\": \"2..1\"}}", "c.json:1:15: /dim/b: --dim b: from 2 to 1 is an empty range"},
       {"{\"dim\": {\"1\": \"2\"}}", "'1' is not a valid name for a dimension"},
+      {"{\"pass\": [\"functional\", \"no\"]}", "c.json:1:25: /pass/1: --pass: there is no pass 'no'"},
+      {"{\"op_schema\": \"my::op(Tensor x\"}",
+       "c.json:1:15: /op_schema: --op-schema: invalid operator schema"},
+      {"{\"op_library\": [\"ops/no.so\"]}",
+       "c.json:1:17: /op_library/0: --op-library: cannot load ops/no.so"},
       {"{\"m\\\"\": 1}", "c.json:1:2: "},
       {"{\"méthode\": 1, \"strict\": 2}", "c.json:1:2: /méthode: unknown option"},
       {"{\"\": \"é\", \"strict\": 2}", "c.json:1:2: "},

@@ -11,7 +11,7 @@
 #include "support/error.h"
 #include "trace/options/input_choice.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include "trace/search/trace_program.h"
 #include "trace/tracer/graph_tracer.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 
@@ -48,7 +48,7 @@ TEST_CASE("every child of a failed module has a graph, leaves a stub", "[trace]"
   program.add("list.0", "Mine", nothing);
   program.add("list.1", "torch.nn.modules.linear.Linear", nothing);
   TraceOptions options;
-  options.leaf_rules.push_back(parse_leaf_rule("Mine", true));
+  options.leaf_rules.push_back(fxtrace::LeafRule("Mine", true));
   const GraphCollection collection = trace(program, options).collection;
   CHECK(graphs(collection) == Strings{"", "linear", "own", "list.0", "list.1"});
   CHECK(nodes(collection.graphs[0]) == Strings{"x", "flag", "root", "output"});
@@ -78,7 +78,7 @@ TEST_CASE("a rule of the user makes the root a leaf, the default rule does not",
   program.add("inner", "Inner", nothing);
   TraceOptions options;
   CHECK(nodes(trace(program, options).collection.graphs[0]) == Strings{"x", "flag", "output"});
-  options.leaf_rules.push_back(parse_leaf_rule("torch.nn.Transformer", true));
+  options.leaf_rules.push_back(fxtrace::LeafRule("torch.nn.Transformer", true));
   const GraphCollection collection = trace(program, options).collection;
   CHECK(graphs(collection) == Strings{""});
   CHECK(nodes(collection.graphs[0]) == Strings{"x", "flag", "root", "output"});

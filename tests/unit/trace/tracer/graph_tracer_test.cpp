@@ -12,7 +12,7 @@
 #include "support/error.h"
 #include "tests/forms/graph_text.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include "operators/names/modules.h"
 #include "support/error.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 
@@ -60,7 +60,7 @@ TraceOptions with_rules(std::initializer_list<const char*> texts, bool default_l
   options.default_leaves = default_leaves;
   for (std::string text : texts) {
     const bool no = text.starts_with("!");
-    options.leaf_rules.push_back(parse_leaf_rule(no ? text.substr(1) : text, !no));
+    options.leaf_rules.push_back(fxtrace::LeafRule(no ? text.substr(1) : text, !no));
   }
   return options;
 }
@@ -114,7 +114,7 @@ TEST_CASE("leaf rules: which modules", "[leaf_rules]") {
     options.default_leaves = c.default_leaves;
     for (std::string text : c.rules) {
       const bool no = text.starts_with("!");
-      options.leaf_rules.push_back(parse_leaf_rule(no ? text.substr(1) : text, !no));
+      options.leaf_rules.push_back(fxtrace::LeafRule(no ? text.substr(1) : text, !no));
     }
     CAPTURE(c.rules);
     CHECK(leaves(program, options) == c.leaves);
@@ -267,7 +267,7 @@ TEST_CASE("leaf rules: wrong ones", "[leaf_rules]") {
   };
   for (const auto& [text, message] : cases) {
     CAPTURE(text);
-    CHECK_THROWS_WITH(parse_leaf_rule(text, true), ContainsSubstring(message));
+    CHECK_THROWS_WITH(fxtrace::LeafRule(text, true), ContainsSubstring(message));
   }
 }
 
@@ -294,7 +294,7 @@ TEST_CASE("leaf rules: many modules and many rules", "[leaf_rules]") {
   }
   TraceOptions options;
   for (int i = 0; i < 100; ++i)
-    options.leaf_rules.push_back(parse_leaf_rule("@**.layer*.x" + std::to_string(i), true));
+    options.leaf_rules.push_back(fxtrace::LeafRule("@**.layer*.x" + std::to_string(i), true));
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 100; ++i) LeafRules rules(options, program);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));

@@ -5,8 +5,8 @@
 #include "tests/forms/graph_text.h"
 #include "verify/fake_engine.h"
 
-using namespace fxtrace;          // NOLINT(google-build-using-namespace)
-using namespace fxtrace::verify;  // NOLINT(google-build-using-namespace)
+using namespace fxtrace::internal;          // NOLINT(google-build-using-namespace)
+using namespace fxtrace::internal::verify;  // NOLINT(google-build-using-namespace)
 
 namespace {
 

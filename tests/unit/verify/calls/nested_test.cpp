@@ -4,8 +4,8 @@
 #include "catch.h"
 #include "verify/fake_engine.h"
 
-using namespace fxtrace;          // NOLINT(google-build-using-namespace)
-using namespace fxtrace::verify;  // NOLINT(google-build-using-namespace)
+using namespace fxtrace::internal;          // NOLINT(google-build-using-namespace)
+using namespace fxtrace::internal::verify;  // NOLINT(google-build-using-namespace)
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include "catch.h"
 #include "symbolic/expression.h"
 
-using namespace fxtrace;          // NOLINT(google-build-using-namespace)
-using namespace fxtrace::verify;  // NOLINT(google-build-using-namespace)
+using namespace fxtrace::internal;          // NOLINT(google-build-using-namespace)
+using namespace fxtrace::internal::verify;  // NOLINT(google-build-using-namespace)
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "sample_collection.h"
 #include "writers/formats/python_text.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 

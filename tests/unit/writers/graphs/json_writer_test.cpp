@@ -18,7 +18,7 @@
 #include "support/json_emitter.h"
 #include "symbolic/sym_int.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string json_text(const GraphCollection& collection) {
@@ -391,4 +391,4 @@ TEST_CASE("a large graph is written in time", "[json_writer]") {
   CHECK(elapsed < 10);  // processor time; unoptimised and with sanitizers
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -7,7 +7,7 @@
 #include "catch.h"
 #include "sample_collection.h"
 
-using namespace fxtrace;
+using namespace fxtrace::internal;
 
 namespace {
 
@@ -102,7 +102,7 @@ graph (root): pkg.Net
   %sym_size_int = call_function[aten.sym_size.int](%x, 0) -> int batch
   %lifted_tensor_0 = get_attr[lifted_tensor_0]()
   %count = get_attr[count]()
-  %l = call_module[l](%x), program nodes linear, relu  # l: torch.nn.modules.linear.Linear
+  %l = call_module[l](%x), program nodes linear, relu, inputs x at [0], results relu  # l: torch.nn.modules.linear.Linear
   %cond = call_function[higher_order.cond](%l, graph("true_graph_0"), graph("false_graph_0"), (%x,))  # a: pkg.Gate
   %cond_1 = call_function[higher_order.cond](%cond, graph("true_graph_0"), graph("false_graph_0"), (%x,))  # a: pkg.Gate
   %out_dtype = call_function[higher_order.out_dtype](function("aten.mm.default"), dtype("int32"), %cond_1, %lifted_tensor_0)

@@ -9,7 +9,7 @@
 #include "support/text/utf8.h"
 #include "writers/formats/dot_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string dot_text(const GraphCollection& collection, const PictureOptions& options = {}) {
@@ -246,4 +246,4 @@ TEST_CASE("labels are cut, tool tips are not", "[dot_writer]") {
   CHECK(contains(dot, "tooltip=\"x = placeholder[a_long_target]"));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -13,7 +13,7 @@
 #include "sample_collection.h"
 #include "writers/formats/html_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Json = nlohmann::json;
@@ -180,4 +180,4 @@ TEST_CASE("html: the page knows every kind of box and node", "[html_writer]") {
   CHECK(static_cast<int>(Opcode::kOutput) == 5);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

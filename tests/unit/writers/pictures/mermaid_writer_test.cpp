@@ -12,7 +12,7 @@
 #include "sample_collection.h"
 #include "writers/formats/mermaid_text.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 std::string mermaid_of(const GraphCollection& collection, const PictureOptions& options = {}) {
@@ -216,4 +216,4 @@ TEST_CASE("a diagram says when GitHub will not draw it", "[mermaid_writer]") {
   CHECK(contains(mermaid_of(collection, options), "\n%% This is more than GitHub draws: "));
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -14,7 +14,7 @@
 #include "catch.h"
 #include "sample_collection.h"
 
-namespace fxtrace {
+namespace fxtrace::internal {
 namespace {
 
 using Json = nlohmann::json;
@@ -160,7 +160,7 @@ TEST_CASE("each call of a module is a group", "[model_explorer_writer]") {
       REQUIRE(input != nullptr);
       spec.args.emplace_back(made.at(root.graph.node(*input).name));
     }
-    spec.name_hint = node.name;
+    spec.name = node.name;
     made[node.name] = again.append(spec);
   }
   root.graph = again;
@@ -188,7 +188,7 @@ TEST_CASE("hostile names for Model Explorer", "[model_explorer_writer]") {
     Graph::NodeSpec spec;
     spec.op = Opcode::kCallMethod;
     spec.target = name.empty() ? "m" : name;
-    spec.name_hint = "m";
+    spec.name = "m";
     spec.args = {root.graph.first(), Argument(name), Argument(Argument::GraphRef{name})};
     spec.scope.edit().module_path = "a." + name;
     root.graph.insert_before(root.graph.last(), spec);
@@ -219,4 +219,4 @@ TEST_CASE("deep modules for Model Explorer", "[model_explorer_writer]") {
   CHECK(space.size() == 2 * 64 - 1);
 }
 
-}  // namespace fxtrace
+}  // namespace fxtrace::internal

@@ -1,0 +1,146 @@
+#include "fxtrace/collection.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+
+#include "api/public_parts.h"
+#include "graph/graph_collection.h"
+#include "pipelines/passes.h"
+#include "pipelines/saved_collection.h"
+#include "support/error.h"
+#include "writers/graphs/fx_writer.h"
+#include "writers/graphs/json_writer.h"
+#include "writers/graphs/text_writer.h"
+#include "writers/pictures/dot_writer.h"
+#include "writers/pictures/html_writer.h"
+#include "writers/pictures/mermaid_writer.h"
+#include "writers/pictures/model_explorer_writer.h"
+
+namespace fxtrace {
+namespace {
+
+GraphCollection owned(internal::GraphCollection collection) {
+  return GraphCollection(std::make_shared<const internal::GraphCollection>(std::move(collection)));
+}
+
+}  // namespace
+
+const std::string& Module::path() const { return record_->path; }
+const std::string& Module::type() const { return record_->type; }
+ModuleStatus Module::status() const { return record_->status; }
+std::optional<std::string> Module::alias_of() const { return record_->alias_of; }
+std::optional<std::string> Module::rule() const { return record_->rule; }
+std::int64_t Module::calls() const { return record_->calls; }
+std::optional<Failure> Module::failure() const { return record_->failure; }
+const std::vector<std::pair<std::string, Argument>>& Module::attributes() const {
+  return record_->attributes;
+}
+
+const std::string& Parameter::name() const { return record_->name; }
+ParameterKind Parameter::kind() const { return record_->kind; }
+const std::vector<std::int64_t>& Parameter::shape() const { return record_->shape; }
+const std::string& Parameter::dtype() const { return record_->dtype; }
+std::optional<std::string> Parameter::alias_of() const { return record_->alias_of; }
+std::string Parameter::device() const { return record_->device.value_or("cpu"); }
+
+GraphCollection GraphCollection::open(const std::string& file, const Listener& listener) {
+  return owned(internal::read_collection_file(internal::ModelFile(file), listener));
+}
+
+GraphCollection GraphCollection::of_json(const std::string& text, const std::string& name) {
+  return owned(internal::read_collection_file(internal::ModelFile::of_bytes(text, name), Listener()));
+}
+
+const std::string& GraphCollection::file() const { return owner_->model.file; }
+const std::string& GraphCollection::kind() const { return owner_->model.kind; }
+const std::string& GraphCollection::type() const { return owner_->model.type; }
+const std::string& GraphCollection::method() const { return owner_->model.method; }
+
+std::vector<Graph> GraphCollection::graphs() const {
+  std::vector<Graph> graphs;
+  for (const internal::ModuleGraph& graph : owner_->graphs) graphs.emplace_back(owner_, graph);
+  return graphs;
+}
+
+Graph GraphCollection::root() const {
+  if (auto root = find_graph("")) return *std::move(root);
+  const auto module = find_module("");
+  const auto failure = module ? module->failure() : std::nullopt;
+  throw internal::input_error("the model has no graph" + (failure ? ": " + failure->message : std::string()))
+      .at(owner_->model.file)
+      .in(failure ? failure->module : "");
+}
+
+std::optional<Graph> GraphCollection::find_graph(const std::string& module) const {
+  const auto found = std::ranges::find(owner_->graphs, module, &internal::ModuleGraph::module);
+  return found == owner_->graphs.end() ? std::nullopt : std::optional(Graph(owner_, *found));
+}
+
+std::vector<Module> GraphCollection::modules() const {
+  std::vector<Module> modules;
+  for (const internal::ModuleRecord& record : owner_->modules) modules.emplace_back(owner_, record);
+  return modules;
+}
+
+std::optional<Module> GraphCollection::find_module(const std::string& path) const {
+  const auto found = std::ranges::find(owner_->modules, path, &internal::ModuleRecord::path);
+  return found == owner_->modules.end() ? std::nullopt : std::optional(Module(owner_, *found));
+}
+
+std::vector<Module> GraphCollection::failed() const {
+  std::vector<Module> failed = modules();
+  std::erase_if(failed, [](const Module& module) {
+    return module.status() != ModuleStatus::kFailed || module.alias_of();
+  });
+  return failed;
+}
+
+std::vector<Parameter> GraphCollection::parameters() const {
+  std::vector<Parameter> parameters;
+  for (const internal::ParameterRecord& record : owner_->parameters) parameters.emplace_back(owner_, record);
+  return parameters;
+}
+
+const std::vector<std::string>& GraphCollection::unused_parameters() const {
+  return owner_->unused_parameters;
+}
+
+TraceOptions GraphCollection::options() const { return internal::saved_options(*owner_).options; }
+
+void GraphCollection::write(std::ostream& out, CollectionFormat format) const {
+  switch (format) {
+    case CollectionFormat::kJson:
+      return write_json(*owner_, out);
+    case CollectionFormat::kText:
+      return write_text(*owner_, out);
+    case CollectionFormat::kFx:
+      return write_fx(*owner_, out);
+    case CollectionFormat::kDot:
+      return write_dot(*owner_, out, {}, {});
+    case CollectionFormat::kMermaid:
+      return write_mermaid(*owner_, out, {});
+    case CollectionFormat::kHtml:
+      return write_html(*owner_, out, {}, {});
+    case CollectionFormat::kModelExplorer:
+      return write_model_explorer(*owner_, out);
+  }
+}
+
+GraphCollection GraphCollection::with_passes(const std::vector<std::string>& passes,
+                                             const Listener& listener) const {
+  internal::check_passes(passes);
+  internal::GraphCollection changed = *owner_;
+  run_passes(passes, changed, listener);
+  add_to_options(passes, changed);
+  return owned(std::move(changed));
+}
+
+GraphCollection GraphCollection::extract(const Part& part) const {
+  return owned(extract_part(*owner_, internal::request_of(part)));
+}
+
+Summary GraphCollection::summary() const { return internal::summary_of(summarize_model(*owner_)); }
+Order GraphCollection::order() const { return internal::order_of(*owner_); }
+
+}  // namespace fxtrace

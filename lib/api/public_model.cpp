@@ -1,0 +1,240 @@
+#include "fxtrace/model.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <istream>
+#include <iterator>
+#include <ostream>
+#include <system_error>
+
+#include "api/public_parts.h"
+#include "archive/content_facts.h"
+#include "costs/custom_costs.h"
+#include "pipelines/answers/explain.h"
+#include "pipelines/answers/summarize.h"
+#include "pipelines/model_costs.h"
+#include "pipelines/model_pair.h"
+#include "pipelines/passes.h"
+#include "support/error.h"
+#include "support/text/glob.h"
+#include "trace/options/input_spec.h"
+#include "trace/options/rule_json.h"
+
+namespace fxtrace {
+
+namespace internal {
+
+Config config_of(const fxtrace::TraceOptions& given, std::vector<std::string> passes) {
+  check_passes(passes);
+  Config config;
+  config.passes = std::move(passes);
+  TraceOptions& options = config.options;
+  static_cast<fxtrace::TraceOptions&>(options) = given;
+  for (LeafRule& rule : options.leaf_rules) {
+    if (rule.text.empty()) rule.text = rule_text(rule);
+  }
+  for (const WrapRule& rule : options.wrap_rules) static_cast<void>(Glob(rule.glob));
+  for (InputSpec& input : options.inputs) input = read_input_spec(input.name + "=" + input.text);
+  for (DimensionRange& range : options.dimensions)
+    range = read_dimension_range(range.name + "=" + range_text(range));
+  for (CustomCost& cost : options.custom_costs) cost = read_custom_cost(cost.name + "=" + cost.text);
+  for (const std::int64_t limit :
+       {options.limits.iterations, options.limits.nodes, options.limits.call_depth}) {
+    if (limit < 1) throw usage_error("a limit is at least 1");
+  }
+  return config;
+}
+
+ExtractRequest request_of(const Part& part) {
+  return {.module = part.module,
+          .call = part.call,
+          .from = part.from,
+          .to = part.to,
+          .run = {},
+          .graph = part.graph};
+}
+
+bool are_given(const Config& config, const Config& others) {
+  return options_json(config) != options_json(others);
+}
+
+namespace {
+
+// A run in the process of the caller.
+class LibraryRun : public Run {
+ public:
+  // Loads the libraries of operators.
+  LibraryRun(Config& config, const ModelFile& file, const Listener& listener) : Run(listener) {
+    at_file(file, [&] { open_libraries(config.options, false, *this); });
+  }
+};
+
+}  // namespace
+}  // namespace internal
+
+namespace {
+
+using internal::LibraryRun;
+
+std::string text_of(std::istream& in, const std::string& name) {
+  std::string bytes(std::istreambuf_iterator<char>(in), {});
+  if (in.bad()) throw internal::input_error("cannot read it").at(name);
+  return bytes;
+}
+
+}  // namespace
+
+Model Model::open(const std::string& file) {
+  return Model(std::make_shared<const internal::OpenModel>(internal::ModelFile(file)));
+}
+Model Model::open(std::istream& in, const std::string& name) { return of_bytes(text_of(in, name), name); }
+Model Model::of_bytes(std::string_view bytes, const std::string& name) {
+  return Model(std::make_shared<const internal::OpenModel>(internal::ModelFile::of_bytes(bytes, name)));
+}
+
+const std::string& Model::name() const { return data_->file().path(); }
+
+Inspection Model::inspect(const TraceOptions& options, const Listener& listener) const {
+  internal::Config config = internal::config_of(options);
+  LibraryRun run(config, data_->file(), listener);
+  return Inspection(std::make_shared<const internal::InspectionOf>(
+      internal::InspectionOf{inspect_file(config, data_->file(), run)}));
+}
+
+GraphCollection Model::trace(const TraceOptions& options, const Listener& listener) const {
+  internal::Config config = internal::config_of(options);
+  LibraryRun run(config, data_->file(), listener);
+  internal::GraphCollection& traced = read_model_or_collection(config, are_given(config), data_->file(), run);
+  return GraphCollection(std::make_shared<const internal::GraphCollection>(std::move(traced)));
+}
+
+Summary Model::summary(const TraceOptions& options, const Sizes& at, const Listener& listener) const {
+  internal::Config config = internal::config_of(options);
+  LibraryRun run(config, data_->file(), listener);
+  internal::SummaryRequest request{.at = {}, .has_trace_options = are_given(config)};
+  for (const auto& [name, sizes] : at) request.at.push_back({name, sizes});
+  return internal::summary_of(summarize_file(config, request, data_->file(), run));
+}
+
+Order Model::order(const TraceOptions& options, const Listener& listener) const {
+  internal::Config config = internal::config_of(options);
+  config.options.beyond_ranges = true;
+  LibraryRun run(config, data_->file(), listener);
+  return internal::order_of(read_model_or_collection(config, are_given(config), data_->file(), run));
+}
+
+Explanation Model::why(const Question& question, const TraceOptions& options,
+                       const Listener& listener) const {
+  if (question.module.has_value() + question.dimension.has_value() + question.guard.has_value() > 1)
+    throw internal::usage_error("a question is about a module, a dimension or a guard");
+  internal::Config config = internal::config_of(options);
+  LibraryRun run(config, data_->file(), listener);
+  return Explanation(
+      std::make_shared<const internal::Explanation>(explain_model(config,
+                                                                  {.path = question.module,
+                                                                   .dimension = question.dimension,
+                                                                   .guard = question.guard,
+                                                                   .has_trace_options = are_given(config)},
+                                                                  data_->file(), run)));
+}
+
+GraphCollection Model::extract(const Part& part, const TraceOptions& options,
+                               const Listener& listener) const {
+  return trace(options, listener).extract(part);
+}
+
+Conversion Model::convert(const ConvertOptions& how, const TraceOptions& options,
+                          const Listener& listener) const {
+  internal::Config config = internal::config_of(options, how.passes);
+  internal::Config only_model;
+  only_model.options.model = options.model;
+  only_model.options.method = options.method;
+  const internal::ConversionRequest request{.methods = how.methods,
+                                            .sharing = {},
+                                            .part = internal::request_of(how.part),
+                                            .hints = how.hints,
+                                            .has_example_inputs = how.example_inputs,
+                                            .grad = how.grad,
+                                            .is_functional = how.functional,
+                                            .freezes_state = how.freeze_state,
+                                            .decomposes_quantized = how.decompose_quantized,
+                                            .dropped_outputs = how.dropped_outputs,
+                                            .is_changed = are_given(config, only_model)};
+  LibraryRun run(config, data_->file(), listener);
+  return Conversion(std::make_shared<const internal::ConvertedModel>(
+      internal::ConvertedModel{data_->file(), convert_model(config, request, data_->file(), run)}));
+}
+
+Verification Model::verify(const VerifyOptions& how, const TraceOptions& options,
+                           const Listener& listener) const {
+  internal::Config config = internal::config_of(options);
+  internal::VerificationRequest request;
+  request.options = {how.runs, how.seed, how.absolute, how.relative, false};
+  if (how.runs < 1) throw internal::usage_error("the number of runs is at least 1");
+  if (how.against) request.against.emplace(*how.against);
+  for (const std::string& file : how.inputs) request.inputs.emplace_back(file);
+  internal::Run run(listener);
+  const internal::ModelFile& file = data_->file();
+  const FxtraceEngine* engine = at_file(file, [&] { return open_libraries(config.options, true, run); });
+  internal::VerifiedReport report{
+      verify_model(config, request, file, *engine, run),
+      {file.base_name(), request.options, request.against ? request.against->base_name() : ""}};
+  return Verification(std::make_shared<const internal::VerifiedReport>(std::move(report)));
+}
+
+Comparison diff(const Model& before, const Model& after, const TraceOptions& options,
+                const Listener& listener) {
+  internal::Config config = internal::config_of(options);
+  LibraryRun run(config, before.data().file(), listener);
+  const auto [first, second] = read_model_pair(config, before.data().file(), after.data().file(), run);
+  internal::ComparedPair pair{std::move(first), std::move(second), {}};
+  pair.comparison = compare(pair.before, pair.after);
+  return Comparison(std::make_shared<const internal::ComparedPair>(std::move(pair)));
+}
+
+// --- Conversion ---
+
+std::vector<NotConvertible> Conversion::refusals() const {
+  std::vector<NotConvertible> refusals;
+  for (const internal::Refusal& refusal : data_->conversion.refusals)
+    refusals.push_back({refusal.module, refusal.what, refusal.why, refusal.help, refusal.source});
+  return refusals;
+}
+
+void Conversion::write(std::ostream& out, bool with_weights) const {
+  if (!is_possible()) {
+    const internal::Refusal& first = data_->conversion.refusals.front();
+    throw internal::input_error("no program can be made of it: " + first.what + ": " + first.why)
+        .at(data_->file.path())
+        .in(first.module);
+  }
+  data_->conversion.write(data_->file, with_weights, out);
+}
+
+void Conversion::write(const std::string& file, bool with_weights) const {
+  const std::string aside = file + ".part";
+  const auto fail = [&](int code) {
+    std::error_code ignored;
+    std::filesystem::remove(aside, ignored);
+    throw internal::input_error(std::string("cannot write it: ") + std::strerror(code)).at(file);
+  };
+  std::ofstream out(aside, std::ios::binary);
+  if (!out) fail(errno);
+  try {
+    write(out, with_weights);
+  } catch (...) {
+    std::error_code ignored;
+    std::filesystem::remove(aside, ignored);
+    throw;
+  }
+  out.close();
+  if (!out) fail(errno);
+  std::error_code failed;
+  std::filesystem::rename(aside, file, failed);
+  if (failed) fail(failed.value());
+}
+
+}  // namespace fxtrace
