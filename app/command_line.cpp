@@ -87,7 +87,7 @@ bool is_file_without_command(const std::vector<std::string>& args) {
   if (args.empty()) return false;
   const std::string& first = args.front();
   if (first == "-" || first == "--") return true;
-  if (first.starts_with("-") || is_command(first)) return false;
+  if (first.starts_with('-') || is_command(first)) return false;
   std::error_code ignored;
   return fs::exists(first, ignored) || first.find('/') != std::string::npos ||
          fs::path(first).has_extension();
@@ -97,7 +97,7 @@ void check_command(const std::vector<std::string>& args) {
   const std::string hint = "fxtrace --help lists the commands";
   if (args.empty()) throw usage_error("missing command", {hint});
   const std::string& first = args.front();
-  if ((first.starts_with("-") && first != "-") || is_command(first)) return;
+  if ((first.starts_with('-') && first != "-") || is_command(first)) return;
   std::vector<std::string> names;
   for (const Row& row : kCommands) names.emplace_back(row.name);
   throw usage_error("unknown command '" + first + "'" + did_you_mean(first, names), {hint});
@@ -114,7 +114,7 @@ void refuse_files_as_options(const std::vector<std::string>& args) {
   if (std::ranges::find(args, "--programs-only") == args.end()) return;
   const auto end = std::ranges::find(args, "--");
   if (end != args.end() && !is_there("--")) return;
-  const auto is_either = [](const std::string& word) { return word.starts_with("-") && is_there(word); };
+  const auto is_either = [](const std::string& word) { return word.starts_with('-') && is_there(word); };
   const auto found = std::ranges::find_if(args.begin(), end, is_either);
   if (found == end) return;
   throw usage_error("'" + *found + "' is a file, and is written as an option",

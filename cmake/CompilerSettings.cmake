@@ -49,17 +49,10 @@ endfunction()
 
 function(fxtrace_settings target)
   fxtrace_unity_batches(${target})
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic $<$<BOOL:${FXTRACE_WERROR}>:-Werror>)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow $<$<BOOL:${FXTRACE_WERROR}>:-Werror>)
   string(REPLACE "fxtrace_" "" _name ${target})
   if(_name IN_LIST FXTRACE_SMALL)
     target_compile_options(${target} PRIVATE -Os)
-  endif()
-  # In a unity build names of other files are seen as well: g++ can look at local names alone.  Elsewhere a name that hides
-  # another is no error, as no unity build, such as that of CI, would have seen it.
-  if(NOT CMAKE_UNITY_BUILD)
-    target_compile_options(${target} PRIVATE -Wshadow -Wno-error=shadow)
-  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE -Wshadow=local)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ finds these after inlining, often wrongly and in another way in every version: seen, but no error.

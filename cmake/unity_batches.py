@@ -15,6 +15,8 @@ NO_NAME = ("using ", "namespace ", "}", "/", "#", "return", "static_assert")
 DEFINED = re.compile(
     r"(?:struct|class|enum class|enum|union) (\w+)|[\w:<>,&*\[\] ]+?[ &*](\w+)(?:\[\w*\])?(?:\(|\{| =(?: |$)|;)|(\w+)\("
 )
+# What a function has of its own, and would hide one of another file, of which -Wshadow warns.
+LOCAL = re.compile(r"^ +(?:(?:static )?const(?:expr)? [^=({;]*?\b(k[A-Z]\w*)|using (\w+) =)", re.MULTILINE)
 
 
 MORE = re.compile(r"^\w[^;{(]*? = [^;]*;", re.MULTILINE)  # variables of one declaration
@@ -36,16 +38,21 @@ def private_names(text: str) -> dict[str, str]:
 def batches(texts: list[str], size: int) -> list[int]:
     """Each goes into the first batch that has room and none of its names."""
     known: list[dict[str, str]] = []  # of each batch
+    hiding: list[set[str]] = []
     numbers: list[int] = []
     for text in texts:
         names = private_names(text)
+        local = {"".join(found) for found in LOCAL.findall(text)}
         for number, others in enumerate(known):
-            if numbers.count(number) < size and all(names[name] and names[name] == others[name] for name in names.keys() & others.keys()):
+            is_free = hiding[number].isdisjoint(names) and local.isdisjoint(others)
+            if is_free and numbers.count(number) < size and all(names[name] and names[name] == others[name] for name in names.keys() & others.keys()):
                 break
         else:
             number = len(known)
             known.append({})
+            hiding.append(set())
         known[number].update(names)
+        hiding[number] |= local
         numbers.append(number)
     return numbers
 

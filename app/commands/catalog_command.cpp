@@ -155,7 +155,7 @@ class CatalogRun {
     removed_ = catalog_.remove_unless([&](const std::string& file) {
       if (files_.contains(file)) return true;
       const auto holds = [&](const std::string& folder) {
-        return file.starts_with(folder.ends_with("/") ? folder : folder + "/");
+        return file.starts_with(folder.ends_with('/') ? folder : folder + "/");
       };
       std::error_code ignored;
       return std::ranges::none_of(folders, holds) || fs::exists(file, ignored);

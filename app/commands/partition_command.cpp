@@ -88,7 +88,7 @@ void with_option(const char* option, const F& f) {
 // Throws Error(kUsage) for a wrong pattern.
 void check_patterns(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
-    if (text.starts_with("@")) {
+    if (text.starts_with('@')) {
       static_cast<void>(NamePattern(text.substr(1)));
     } else {
       static_cast<void>(Pattern(text));

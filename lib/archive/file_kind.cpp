@@ -381,7 +381,7 @@ FileInfo identify_text(std::string_view head) {
     return make(FileKind::kText, "an XML file (an OpenVINO model, perhaps)",
                 "fxtrace traces PyTorch models: "s + kSaveModel);
   }
-  if (text.starts_with("{") || text.starts_with("[")) {
+  if (text.starts_with('{') || text.starts_with('[')) {
     const bool ours = text.substr(0, 200).find("fxtrace.graph_collection") != std::string_view::npos;
     if (ours) {
       return make(FileKind::kText, "a graph collection written by fxtrace",

@@ -26,7 +26,7 @@ constexpr std::int64_t kNextProgram = std::int64_t{1} << 32;
 Database open(const std::string& file) {
   sqlite3* database = nullptr;
   // A name must not be read as a URI, which could set options.
-  const std::string path = file.starts_with("/") ? file : "./" + file;
+  const std::string path = file.starts_with('/') ? file : "./" + file;
   const int code = sqlite3_open_v2(path.c_str(), &database,
                                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   Database opened(database);

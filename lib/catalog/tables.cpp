@@ -168,7 +168,7 @@ std::string create_statements() {
       const bool is_last = &column == &table.columns.back() && !has_key;
       sql += std::string("  ") + column.name + " " + column.type + (is_last ? "" : ",");
       if (*column.what != '\0') sql += std::string("  -- ") + column.what;
-      sql += "\n";
+      sql += '\n';
     }
     if (has_key) sql += std::string("  PRIMARY KEY (") + table.key + ")\n";
     // Without a row id, rows are in the order of their key, without a second copy of it.

@@ -19,7 +19,7 @@ bool unpacks(const ModuleGraph& graph, const Node& node) {
 NamePatterns::NamePatterns(const std::vector<std::string>& texts, const GraphCollection& collection,
                            const Pattern::Names& names, std::vector<std::string>& unmatched) {
   for (const std::string& text : texts) {
-    const bool is_path = text.starts_with("@");
+    const bool is_path = text.starts_with('@');
     Entry& entry = entries_.emplace_back(NamePattern(is_path ? text.substr(1) : text));
     if (!is_path) entry.names.emplace(text);
     const bool is_here = entry.path.settle([&] {

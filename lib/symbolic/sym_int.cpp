@@ -132,10 +132,10 @@ SymInt make_atom(AtomKind kind, std::vector<SymInt> operands) {
   if (kind == AtomKind::kMin || kind == AtomKind::kMax) {
     atom.text = kind == AtomKind::kMin ? "min(" : "max(";
     for (std::size_t i = 0; i < operands.size(); ++i) {
-      if (i != 0) atom.text += ",";
+      if (i != 0) atom.text += ',';
       atom.text += operands[i].text();
     }
-    atom.text += ")";
+    atom.text += ')';
   } else {
     atom.text = operand_text(operands[0], true);
     atom.text += kind == AtomKind::kMod ? "%" : "//";

@@ -21,7 +21,8 @@ namespace {
 struct Row {
   long size = 2;
 };
-int size(long) { return static_cast<int>(Row().size); }
+constexpr int kOnlyB = 0;
+int size(long) { return static_cast<int>(Row().size) + kOnlyB; }
 }  // namespace
 int b() { return size(0); }
 """
@@ -31,6 +32,13 @@ using Row = int;
 int only_c() { return 100; }
 }  // namespace
 int c() { return only_c() + Row(); }
+"""
+# In one batch with the second, its constant would hide the other's.
+OF_D = """
+int d() {
+  constexpr int kOnlyB = 0;
+  return kOnlyB;
+}
 """
 OF_MAIN = "int a();\nint b();\nint c();\nint main() { return a() == 11 && b() == 2 && c() == 100 ? 0 : 1; }\n"
 PROJECT = f"""
@@ -45,7 +53,7 @@ fxtrace_settings(names)
 
 def test_private_names_are_free(tmp_path: pathlib.Path):
     """Files that have some in common are in different batches, of at most as many as fit, and each calls its own."""
-    files = {"main.cpp": OF_MAIN, "a.cpp": OF_A, "b.cpp": OF_B, "c.cpp": OF_C, "d.cpp": "int d() { return 0; }\n", "CMakeLists.txt": PROJECT}
+    files = {"main.cpp": OF_MAIN, "a.cpp": OF_A, "b.cpp": OF_B, "c.cpp": OF_C, "d.cpp": OF_D, "CMakeLists.txt": PROJECT}
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     work = tmp_path / "build"
@@ -54,4 +62,4 @@ def test_private_names_are_free(tmp_path: pathlib.Path):
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     found = [[name for name in files if f"/{name}" in path.read_text()] for path in sorted(work.glob("**/unity_*.cxx"))]
-    assert found == [["main.cpp", "a.cpp"], ["b.cpp", "d.cpp"], ["c.cpp"]]
+    assert found == [["main.cpp", "a.cpp"], ["b.cpp"], ["c.cpp", "d.cpp"]]

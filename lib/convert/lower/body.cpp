@@ -663,7 +663,7 @@ void Body::add_captures(ExportedGraph& body, const std::map<std::size_t, NodeId>
       continue;
     }
     std::string name = view().value_name(outside[i]);
-    while (is_name(name)) name += "_";
+    while (is_name(name)) name += '_';
     Graph::NodeSpec spec = spec_of(Opcode::kPlaceholder, {});
     spec.meta = view().node(outside[i]).meta;
     const NodeId input = body.append_value(std::move(spec), name);
@@ -674,7 +674,7 @@ void Body::add_captures(ExportedGraph& body, const std::map<std::size_t, NodeId>
 
 // Adds the graph of an operation, and returns its name, which is another one if an earlier call has the name.
 std::string Body::add_subgraph(std::string name, ExportedGraph body) {
-  while (lowered_.module_graph.subgraphs.find_graph(name) != nullptr) name += "_";
+  while (lowered_.module_graph.subgraphs.find_graph(name) != nullptr) name += '_';
   lowered_.module_graph.subgraphs.add({name, std::move(body.module_graph)});
   lowered_.table.subgraphs.emplace(name, std::move(body.table));
   return name;

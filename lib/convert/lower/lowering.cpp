@@ -654,7 +654,7 @@ class Lowering {
       }
       if (owner.empty()) return lift(tensor, "packed");
       std::string full = module + (module.empty() || part.empty() ? "" : ".") + part;
-      while (is_taken(full)) full += "_";
+      while (is_taken(full)) full += '_';
       return add_buffer(full, owner, tensor);
     };
     std::vector<Argument> values;
@@ -831,7 +831,7 @@ class Lowering {
     return dtype.starts_with("float") || dtype.starts_with("bfloat") || dtype.starts_with("complex");
   }
   static bool dtype_refused(const std::string& dtype) {
-    return dtype.starts_with("q") || dtype == "bits8" || dtype.starts_with("complex32");
+    return dtype.starts_with('q') || dtype == "bits8" || dtype.starts_with("complex32");
   }
 
   NodeId lift(const Constant& constant) { return lift(constant, "tensor_constant"); }

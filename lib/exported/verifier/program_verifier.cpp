@@ -169,7 +169,7 @@ class ArchiveVerifier {
     for (const ZipArchive::Entry& entry : zip_.entries()) {
       for (const char* folder : {"data/weights/", "data/constants/"}) {
         if (!entry.name.starts_with(root_ + folder) || entry.name.ends_with(".json") ||
-            entry.name.ends_with("/") || used_.contains(entry.name) ||
+            entry.name.ends_with('/') || used_.contains(entry.name) ||
             is_whole(entry.name.substr((root_ + folder).size())))
           continue;
         add(entry.name, "", "no tensor or object of a program uses this record");

@@ -46,9 +46,9 @@ std::string call_text(const FunctionSchema& schema, const Values& values) {
   const auto add = [&](const TensorInfo& info) {
     tensors += tensors.empty() ? " of " : ", ";
     tensors += info.dtype ? dtype_name(*info.dtype) : "?";
-    tensors += "[";
+    tensors += '[';
     for (std::size_t i = 0; i < info.sizes.size(); ++i) tensors += (i == 0 ? "" : ",") + info.sizes[i].text();
-    tensors += "]";
+    tensors += ']';
   };
   for (const Value& value : values) {
     if (is_plain(value)) continue;

@@ -264,9 +264,10 @@ Sizes expanded_sizes(const Sizes& sizes, const std::vector<bool>& expanded) {
   return result;
 }
 
+constexpr std::size_t kMostDims = 64;  // the most dimensions of a tensor of torch
+
 // ATen/native/Linear.cpp, _trilinear(): the operands get dimensions of size 1, their product is summed.
 Results trilinear(const RuleArguments& args) {
-  constexpr std::size_t kMostDims = 64;
   const std::vector<std::int64_t> dims = args.numbers("expand1");
   const std::size_t rank = args.tensor("i1").sizes.size() + dims.size();
   if (rank > kMostDims) throw CannotTell{};
@@ -287,7 +288,6 @@ Results trilinear(const RuleArguments& args) {
 SymInt trilinear(const RuleArguments& args, const Results&) {
   const std::vector<std::int64_t> dims = args.numbers("expand1"), dims3 = args.numbers("expand3");
   const std::size_t rank = operand(args, "i1").sizes.size() + dims.size();
-  constexpr std::size_t kMostDims = 64;
   if (rank > kMostDims) throw CannotTell{};
   Sizes first = expanded_sizes(operand(args, "i1").sizes, places_of(dims, rank)),
         second = expanded_sizes(operand(args, "i2").sizes, places_of(args.numbers("expand2"), rank)),

@@ -23,7 +23,7 @@ inline std::string shell_word(std::string_view text) {
 
 // Returns the path of a file as such a word, which no command takes for an option.
 inline std::string shell_path(const std::string& path) {
-  return shell_word(path.starts_with("-") && path != "-" ? "./" + path : path);
+  return shell_word(path.starts_with('-') && path != "-" ? "./" + path : path);
 }
 
 }  // namespace fxtrace::internal

@@ -13,7 +13,7 @@ namespace fxtrace::internal::torchscript {
 std::string to_text(const FunctionSchema& schema) {
   std::string text = schema.name;
   if (!schema.overload_name.empty()) text += "." + schema.overload_name;
-  text += "(";
+  text += '(';
   const auto separate = [&] {
     if (text.back() != '(') text += ", ";
   };

@@ -441,7 +441,7 @@ void RecordedCalls::replace(Graph& graph, const RecordedFunctions::Place& place,
     for (const NodeId id : results) {
       *meta.type += (meta.type->ends_with('[') ? "" : ", ") + graph.node(id).meta->type.value_or("Any");
     }
-    *meta.type += "]";
+    *meta.type += ']';
     return meta;
   };
   Graph::NodeSpec spec;

@@ -167,7 +167,7 @@ class SpecReader {
 
   std::optional<std::string> device(std::string_view text) const {
     if (text.empty()) return std::nullopt;
-    if (!text.starts_with("@")) fail("unexpected " + shell_quoted(text) + " after the sizes");
+    if (!text.starts_with('@')) fail("unexpected " + shell_quoted(text) + " after the sizes");
     const std::string_view name = text.substr(1);
     const std::string_view type = name.substr(0, name.find(':'));
     const bool has_index = type.size() < name.size();
@@ -186,7 +186,7 @@ class SpecReader {
 };
 
 std::optional<std::int64_t> read_bound(std::string_view text) {
-  return text.starts_with("-") ? std::nullopt : number_in<std::int64_t>(text);
+  return text.starts_with('-') ? std::nullopt : number_in<std::int64_t>(text);
 }
 
 }  // namespace
@@ -201,7 +201,7 @@ std::string to_string(const ParsedInputSpec& spec) {
 }
 
 InputSpec make_input_spec(std::string_view name, std::string_view text) {
-  const bool is_path = !name.empty() && !name.starts_with(".") && !name.ends_with(".") &&
+  const bool is_path = !name.empty() && !name.starts_with('.') && !name.ends_with('.') &&
                        name.find("..") == std::string_view::npos &&
                        name.find_first_of("[]()=") == std::string_view::npos;
   if (!is_path) {

@@ -76,7 +76,7 @@ void read(const std::string& text, const Reading& how, ConcreteArg& value) {
   }
   value.name = text.substr(0, equals);
   std::string json = text.substr(equals + 1);
-  if (json.starts_with("@")) json = how.source.read_file(json.substr(1));
+  if (json.starts_with('@')) json = how.source.read_file(json.substr(1));
   value.value = parse_concrete(json, "--concrete " + shell_word(value.name));
 }
 std::string shown(const ConcreteArg& value, const OptionRow&) {

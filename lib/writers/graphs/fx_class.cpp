@@ -899,14 +899,14 @@ class ClassWriter {
           } else if constexpr (std::is_same_v<Value, Argument::Slice>) {
             all("slice(", value.parts, ")");
           } else if constexpr (std::is_same_v<Value, Argument::Dict>) {
-            out += "{";
+            out += '{';
             for (std::size_t i = 0; i < value.items.size(); ++i) {
               if (i != 0) out += ", ";
               append(graph, value.items[i].key, out, depth + 1);
               out += ": ";
               append(graph, value.items[i].value, out, depth + 1);
             }
-            out += "}";
+            out += '}';
           } else if constexpr (std::is_same_v<Value, NodeId>) {
             out += nodes_.at(value);
           } else if constexpr (std::is_same_v<Value, Argument::Dtype>) {

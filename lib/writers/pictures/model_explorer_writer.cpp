@@ -197,7 +197,7 @@ class Groups {
                        models_.name(path, std::string_view(path).substr(start_of_last(path)));
     if (!call.method.empty()) name += " (" + level_name(call.method) + ")";
     if (call.number != 1) name += " (call " + std::to_string(call.number) + ")";
-    while (!spaces_.insert(name).second) name += "'";
+    while (!spaces_.insert(name).second) name += '\'';
     groups_.push_back({std::move(name), path, call.number, call.method, groups_[around].depth + 1});
     inside_.emplace(std::move(key), groups_.size() - 1);
     return groups_.size() - 1;
@@ -275,7 +275,7 @@ class ModelExplorerWriter {
   }
 
   std::string new_id(std::string id) {
-    while (!ids_.insert(id).second) id += "'";
+    while (!ids_.insert(id).second) id += '\'';
     return id;
   }
 

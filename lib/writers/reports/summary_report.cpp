@@ -356,7 +356,7 @@ class SummaryReport : Document {
     if (is_zero && row.is_partial()) return {"?"};
     const auto whole_text = style == Style::kExact ? with_separators : rounded;
     SizeText result = is_zero ? SizeText{"-"} : size_text(*row.macs, whole_text, rounded);
-    if (row.is_partial()) result.text += "+";
+    if (row.is_partial()) result.text += '+';
     return result;
   }
 
