@@ -15,40 +15,7 @@ if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES ccache AND CMAKE_CXX_COMPILER_ID STREQUAL
   add_compile_options(-fpch-preprocess)
 endif()
 
-# A unity build needs Python, which looks for private names.
-if(CMAKE_UNITY_BUILD)
-  set(CMAKE_UNITY_BUILD_BATCH_SIZE 16 CACHE STRING "The most files that a unity build compiles together")
-  find_package(Python3 COMPONENTS Interpreter)
-  if(NOT Python3_FOUND)
-    message(STATUS "No Python: each file is compiled by itself, which takes twice as long")
-    set(CMAKE_UNITY_BUILD OFF)
-  endif()
-endif()
-
-# Puts sources of a unity build that have private names in common into different batches, so that these names are free.  What
-# the names are is looked up when CMake configures: a unity build is for whoever builds once.
-function(fxtrace_unity_batches target)
-  get_target_property(_is_unity ${target} UNITY_BUILD)
-  if(NOT _is_unity)
-    return()
-  endif()
-  get_target_property(_folder ${target} SOURCE_DIR)
-  get_target_property(_names ${target} SOURCES)
-  set(_sources)
-  foreach(_name IN LISTS _names)
-    cmake_path(ABSOLUTE_PATH _name BASE_DIRECTORY ${_folder})
-    list(APPEND _sources ${_name})
-  endforeach()
-  execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/unity_batches.py ${CMAKE_UNITY_BUILD_BATCH_SIZE} ${_sources}
-                  OUTPUT_VARIABLE _batches OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  foreach(_source _batch IN ZIP_LISTS _sources _batches)
-    set_source_files_properties(${_source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${_batch})
-  endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
-endfunction()
-
 function(fxtrace_settings target)
-  fxtrace_unity_batches(${target})
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow $<$<BOOL:${FXTRACE_WERROR}>:-Werror>)
   string(REPLACE "fxtrace_" "" _name ${target})
   if(_name IN_LIST FXTRACE_SMALL)

@@ -1,5 +1,5 @@
-// The program as a function of a shared library, for fxtrace.trusted in Python: no process is started, and none
-// protects the caller from what the files of models hold.
+// The program as a function of a shared library, for fxtrace.trusted in Python: no process is started, and
+// none protects the caller from what the files of models hold.
 #include <cstddef>
 #include <exception>
 #include <sstream>

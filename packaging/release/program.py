@@ -32,7 +32,7 @@ def build(target: str) -> None:
     flags = f"{libraries.flags()} -ffile-prefix-map={ROOT}=. -ffunction-sections -fdata-sections"
     options = {
         "CMAKE_TOOLCHAIN_FILE": libraries.toolchain(target), "CMAKE_BUILD_TYPE": "Release", "CMAKE_CXX_FLAGS": flags,
-        "CMAKE_CXX_FLAGS_RELEASE": "-O2 -DNDEBUG", "CMAKE_EXE_LINKER_FLAGS": "-s -Wl,--gc-sections", "CMAKE_UNITY_BUILD": "ON",
+        "CMAKE_CXX_FLAGS_RELEASE": "-O2 -DNDEBUG", "CMAKE_EXE_LINKER_FLAGS": "-s -Wl,--gc-sections",
         "CMAKE_INSTALL_PREFIX": "/usr", "CMAKE_INSTALL_LIBDIR": "lib", "FXTRACE_CCACHE": "OFF",
         "FXTRACE_PCH": "OFF", "FXTRACE_SMALL": ";".join(SMALL), "FXTRACE_TESTS": "OFF", "FXTRACE_EXECUTE": "OFF", "FXTRACE_STATIC": "ON" if is_static(target) else "OFF",
         "FXTRACE_DOCUMENTS": "" if is_native(target) else folder_of(f"{platform.machine()}-linux-gnu") / "share",
