@@ -51,9 +51,7 @@ struct ConvertArguments : ModelArguments {
     if (!output && !dry_run)
       throw usage_error("missing the output file: -o OUT.pt2", {"--dry-run tells whether the model can be "
                                                                 "converted"});
-    if (part.module && !(part.from.empty() && part.to.empty()))
-      throw usage_error("a module and --from or --to exclude each other");
-    if (part.call && !part.module) throw usage_error("--call needs a module: --module PATH --call N");
+    check_request(part);
     if (external_weights && no_weights)
       throw usage_error("--external-weights and --no-weights exclude each other");
     if (external_weights && output && !output->ends_with(kExtension))

@@ -37,7 +37,7 @@ struct ExtractArguments : ModelArguments {
                         shell_word(*part.module));
     if (path) part.module = path;
     const bool has_nodes = !part.from.empty() || !part.to.empty();
-    if (part.module && has_nodes) throw usage_error("a module and --from or --to exclude each other");
+    check_request(part);
     if (!part.module && !has_nodes) {
       throw usage_error("missing the part: give the PATH of a module, or --from NODE and --to NODE",
                         {"fxtrace order FILE lists modules, and fxtrace render FILE -f text nodes"});

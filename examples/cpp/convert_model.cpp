@@ -21,7 +21,8 @@ int main(int argc, char** argv) {
     const fxtrace::Conversion conversion =
         fxtrace::Model::open(argv[1]).convert({.functional = true}, options);
     for (const fxtrace::NotConvertible& each : conversion.refusals()) {
-      std::cerr << each.what << (each.module.empty() ? "" : " in " + each.module) << ": " << each.why;
+      std::cerr << each.what << (each.module.empty() ? "" : " in " + each.module) << ": " << each.why
+                << (each.help.empty() ? "" : "; " + each.help);
       if (each.source) std::cerr << " (" << each.source->file << ":" << each.source->line << ")";
       std::cerr << "\n";
     }

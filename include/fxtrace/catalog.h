@@ -20,8 +20,8 @@ struct OpenCatalog;
 
 class Catalog {
  public:
-  // Opens the catalog, or begins a new one.  Throws Error(kInput), and Error(kUsage) for a database that is
-  // none or was read with other options.
+  // Opens the catalog, which nobody else may do while this lives, or makes an empty one.  Throws
+  // Error(kInput, at the file) for a database that is no catalog.
   explicit Catalog(const std::string& file, const TraceOptions& options = {});
   ~Catalog();
   Catalog(const Catalog&) = delete;
@@ -30,7 +30,7 @@ class Catalog {
   // Adds the rows of a model under that name, in place of earlier ones.  A model that cannot be read gets a
   // row with its error.  The model is read in this process: `fxtrace catalog` is for files of strangers.
   void add(const std::string& name, const Model& model, const Listener& listener = {});
-  // Replaces the file, with all that was added; without it, nothing is changed.
+  // Makes all that was added visible to others; without it, the catalog keeps what it had.
   void commit();
 
   // A value of a database: NULL, an integer, a number or a text (for bytes, hexadecimal digits).

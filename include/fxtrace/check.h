@@ -29,7 +29,7 @@ class CheckReport;
 //   check(model, Rules().max_parameters(25'000'000).deny("aten.item.*").security())
 class Rules {
  public:
-  // All throw Error(kUsage) for a wrong text, and for two rules of one name.
+  // All throw Error(kUsage) for a wrong text, and for two different rules of one name.
   Rules& no_failed();                          // no module fails to trace
   Rules& max_parameters(std::int64_t most);    // elements
   Rules& max_macs(std::int64_t most);          // whatever sizes the dimensions have
@@ -87,6 +87,7 @@ class CheckReport {
 
 // Throws Error: kUsage for rules that do not apply to the file, kInput for what is wrong with the file unless
 // only rules about the file are checked, for which that is an offence.
+// Without rules nothing is checked.
 CheckReport check(const Model& model, const Rules& rules, const TraceOptions& options = {},
                   const Listener& listener = {});
 

@@ -85,7 +85,7 @@ class GraphCollection {
 
   // The graph of the root, and those of submodules of modules that failed.
   std::vector<Graph> graphs() const;
-  // Throws Error(kInput) if the model could not be traced at all.
+  // Throws Error(kInput) for a collection without graphs.  A root that failed is a graph with one node.
   Graph root() const;
   std::optional<Graph> find_graph(const std::string& module) const;
 

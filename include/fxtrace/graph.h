@@ -1,7 +1,8 @@
 // Graphs as a user walks them: graphs, their nodes, and what is known of their values.
 //
 // Graph, Node and Meta are views: as cheap to copy as a pointer, valid for as long as any of them or the
-// collection lives, and never changed.  They may be read by several threads.
+// collection lives, and never changed.  They may be read by several threads.  A reference that a view returns
+// is valid for as long as a view or the collection: keep one of them, not only the reference.
 #pragma once
 
 #include <cstddef>
@@ -104,7 +105,8 @@ class Graph {
   const std::string& type() const;    // its type
   std::size_t size() const;           // the number of nodes
   std::vector<Node> nodes() const;    // in the order of execution
-  // Throws Error(kInternal) for an id that is not of this graph.
+  // Returns the node that an argument of this graph's nodes refers to.  Throws Error(kUsage) for an id that
+  // is none of this graph; one of another graph may name another node here.
   Node node(NodeId id) const;
   std::optional<Node> find(const std::string& name) const;  // takes time linear in the graph
   std::vector<Guard> guards() const;

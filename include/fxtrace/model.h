@@ -77,8 +77,8 @@ class Conversion {
   bool is_possible() const { return refusals().empty(); }
   std::vector<NotConvertible> refusals() const;
   // Write the program (.pt2) with the weights, which are copied from the model's file, or with zeros.  A file
-  // is replaced as a whole, or left as it was.  Throw Error(kInput) if the conversion is not possible or
-  // writing fails.
+  // is replaced as a whole, or left as it was.  Throw Error(kInput) if the conversion is not possible, if
+  // writing fails, and if what was written is not what a program of torch.export is.
   void write(const std::string& file, bool with_weights = true) const;
   void write(std::ostream& out, bool with_weights = true) const;
 
@@ -100,7 +100,8 @@ struct VerifyOptions {
 // which options of a trace do not apply.  Copies share the open file.
 class Model {
  public:
-  // Throw Error(kInput) when it cannot be read, or is no model.  `name` is for messages.
+  // Throw Error(kInput) when the file, or all of the stream, cannot be read; what it holds shows when it is
+  // used.  The file must stay as it is for as long as the model and its conversions.  `name` is for messages.
   static Model open(const std::string& file);
   static Model open(std::istream& in, const std::string& name = "stream");
   static Model of_bytes(std::string_view bytes, const std::string& name = "bytes");

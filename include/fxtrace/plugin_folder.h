@@ -1,8 +1,7 @@
-// The folder of the plugin, which TraceOptions::op_libraries and Model::verify() need beside LibTorch.
+// The folder of the plugin, which TraceOptions::op_libraries and Model::verify() need besides LibTorch.
 // Programs built with find_package(fxtrace) know that of the package; others need the plugin beside the
-// program or in
-// ../lib/fxtrace.  LibTorch is that of the process, of FXTRACE_LIBTORCH, or
-// of a torch package beside the program or in the environment.
+// program, or in ../lib/fxtrace from there.  LibTorch is the one that the process has already, that of
+// FXTRACE_LIBTORCH, or of a torch package beside the program or in the environment.
 #pragma once
 
 #include <filesystem>

@@ -23,7 +23,8 @@ struct VerifiedReport;
 struct ComparedPair;
 }  // namespace internal
 
-// The forms of a report.  write() throws Error(kUsage) for one that the report does not have.
+// The forms of a report.  write() throws Error(kUsage) for one that the report does not have; whether it
+// could be written, the stream tells.
 enum class ReportFormat { kText, kMarkdown, kJson, kCsv };
 
 // `fxtrace summary`: parameters and costs, module by module.

@@ -16,7 +16,7 @@ Rules::Rules() : list_(std::make_unique<internal::RuleList>()) {}
 Rules::~Rules() = default;
 Rules::Rules(const Rules& other) : list_(std::make_unique<internal::RuleList>(*other.list_)) {}
 Rules& Rules::operator=(const Rules& other) {
-  *list_ = *other.list_;
+  if (this != &other) *list_ = *other.list_;
   return *this;
 }
 
@@ -101,6 +101,7 @@ void CheckReport::write(std::ostream& out, Format format) const {
     case Format::kSarif:
       return write_check_sarif(*data_, out);
   }
+  internal::fail_for_format("a check");
 }
 
 CheckReport check(const Model& model, const Rules& rules, const TraceOptions& options,

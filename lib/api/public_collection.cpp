@@ -45,7 +45,7 @@ std::optional<std::string> Parameter::alias_of() const { return record_->alias_o
 std::string Parameter::device() const { return record_->device.value_or("cpu"); }
 
 GraphCollection GraphCollection::open(const std::string& file, const Listener& listener) {
-  return owned(internal::read_collection_file(internal::ModelFile(file), listener));
+  return owned(internal::read_collection_file(internal::ModelFile(file), internal::filled(listener)));
 }
 
 GraphCollection GraphCollection::of_json(const std::string& text, const std::string& name) {
@@ -125,13 +125,14 @@ void GraphCollection::write(std::ostream& out, CollectionFormat format) const {
     case CollectionFormat::kModelExplorer:
       return write_model_explorer(*owner_, out);
   }
+  internal::fail_for_format("a collection");
 }
 
 GraphCollection GraphCollection::with_passes(const std::vector<std::string>& passes,
                                              const Listener& listener) const {
   internal::check_passes(passes);
   internal::GraphCollection changed = *owner_;
-  run_passes(passes, changed, listener);
+  run_passes(passes, changed, internal::filled(listener));
   add_to_options(passes, changed);
   return owned(std::move(changed));
 }

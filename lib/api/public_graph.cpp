@@ -5,6 +5,7 @@
 #include "api/public_parts.h"
 #include "graph/analysis/text_form.h"
 #include "graph/graph_collection.h"
+#include "support/error.h"
 
 namespace fxtrace {
 
@@ -70,7 +71,10 @@ std::vector<Node> Graph::nodes() const {
     nodes.push_back({owner_, *graph_, graph.node(id)});
   return nodes;
 }
-Node Graph::node(NodeId id) const { return {owner_, *graph_, graph_->graph.node(id)}; }
+Node Graph::node(NodeId id) const {
+  if (!graph_->graph.contains(id)) throw internal::usage_error("the graph has no node with that id");
+  return {owner_, *graph_, graph_->graph.node(id)};
+}
 std::optional<Node> Graph::find(const std::string& name) const {
   const internal::Graph& graph = graph_->graph;
   for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {

@@ -5,9 +5,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <ios>
 #include <istream>
-#include <iterator>
 #include <ostream>
+#include <sstream>
 #include <system_error>
 
 #include "api/public_parts.h"
@@ -27,6 +28,28 @@ namespace fxtrace {
 
 namespace internal {
 
+namespace {
+
+// Throws Error(kUsage) unless the value is one that JSON has.
+void check_concrete(const Argument& value, const std::string& name) {
+  const auto check_all = [&](const std::vector<Argument>& items) {
+    for (const Argument& item : items) check_concrete(item, name);
+  };
+  if (value.is<Argument::None>() || value.is<bool>() || value.is<std::int64_t>() || value.is<double>() ||
+      value.is<std::string>())
+    return;
+  if (const auto* list = value.get_if<Argument::List>()) return check_all(list->items);
+  const auto* dict = value.get_if<Argument::Dict>();
+  if (dict == nullptr)
+    throw usage_error("concrete value of " + name + ": expected None, bools, numbers, texts, lists or dicts");
+  for (const auto& [key, item] : dict->items) {
+    if (!key.is<std::string>()) throw usage_error("concrete value of " + name + ": keys of dicts are texts");
+    check_concrete(item, name);
+  }
+}
+
+}  // namespace
+
 Config config_of(const fxtrace::TraceOptions& given, std::vector<std::string> passes) {
   check_passes(passes);
   Config config;
@@ -41,6 +64,8 @@ Config config_of(const fxtrace::TraceOptions& given, std::vector<std::string> pa
   for (DimensionRange& range : options.dimensions)
     range = read_dimension_range(range.name + "=" + range_text(range));
   for (CustomCost& cost : options.custom_costs) cost = read_custom_cost(cost.name + "=" + cost.text);
+  for (const ConcreteArg& argument : options.concrete) check_concrete(argument.value, argument.name);
+  if (options.max_depth && *options.max_depth < 0) throw usage_error("max_depth is at least 0");
   for (const std::int64_t limit :
        {options.limits.iterations, options.limits.nodes, options.limits.call_depth}) {
     if (limit < 1) throw usage_error("a limit is at least 1");
@@ -80,9 +105,15 @@ namespace {
 using internal::LibraryRun;
 
 std::string text_of(std::istream& in, const std::string& name) {
-  std::string bytes(std::istreambuf_iterator<char>(in), {});
-  if (in.bad()) throw internal::input_error("cannot read it").at(name);
-  return bytes;
+  try {
+    if (in) {
+      std::ostringstream bytes;
+      bytes << in.rdbuf();
+      if (!in.bad() && !bytes.bad()) return std::move(bytes).str();
+    }
+  } catch (const std::ios_base::failure&) {  // of a folder
+  }
+  throw internal::input_error("cannot read the stream").at(name);
 }
 
 }  // namespace
@@ -212,6 +243,7 @@ void Conversion::write(std::ostream& out, bool with_weights) const {
         .in(first.module);
   }
   data_->conversion.write(data_->file, with_weights, out);
+  if (!out) throw internal::input_error("the program cannot be written to the stream").at(data_->file.path());
 }
 
 void Conversion::write(const std::string& file, bool with_weights) const {
@@ -232,6 +264,15 @@ void Conversion::write(const std::string& file, bool with_weights) const {
   }
   out.close();
   if (!out) fail(errno);
+  std::vector<internal::Refusal> faults;
+  add_faults(identify_file(internal::ModelFile(aside)), faults);
+  if (!faults.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove(aside, ignored);
+    throw internal::input_error("what was written is no program of torch.export: " + faults.front().what +
+                                ": " + faults.front().why)
+        .at(file);
+  }
   std::error_code failed;
   std::filesystem::rename(aside, file, failed);
   if (failed) fail(failed.value());

@@ -75,6 +75,7 @@ void Summary::write(std::ostream& out, ReportFormat format) const {
     case ReportFormat::kCsv:
       return write_summary_csv(*data_, out);
   }
+  internal::fail_for_format("a summary");
 }
 
 // --- Order ---

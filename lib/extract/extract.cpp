@@ -972,7 +972,15 @@ class Extraction {
 
 }  // namespace
 
+void check_request(const ExtractRequest& part) {
+  if (part.module && !(part.from.empty() && part.to.empty()))
+    throw usage_error("a module and --from or --to exclude each other");
+  if (part.call && !part.module) throw usage_error("--call needs a module: --module PATH --call N");
+  if (part.call && *part.call < 1) throw usage_error("--call: calls are counted from 1");
+}
+
 GraphCollection extract(const GraphCollection& collection, const ExtractRequest& part) {
+  check_request(part);
   const Taken taken = Finder(collection, part).find();
   return Extraction(collection, taken).build();
 }

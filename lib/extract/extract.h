@@ -57,6 +57,9 @@ struct ExtractRequest {
   std::string graph;  // the module of the graph that contains all these
 };
 
+// Throws Error(kUsage) for a request of which no part can be meant.
+void check_request(const ExtractRequest& part);
+
 // Returns the part with the modules, parameters, constants, subgraphs, guards and order of use that belong to
 // it.  Throws Error(kUsage) when there is no such part, and Error(kInput) when it cannot stand by itself.
 GraphCollection extract(const GraphCollection& collection, const ExtractRequest& part);

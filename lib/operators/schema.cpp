@@ -109,7 +109,8 @@ class Parser {
     }
     length_.reset();
     result.alias = alias();
-    while (true) {
+    for (int levels = depth_;; ++levels) {
+      if (levels > kMaxDepth) fail("a type with fewer levels");
       if (accept("?")) {
         result = around("Optional", std::move(result));
       } else if (accept("[")) {

@@ -91,9 +91,10 @@ std::optional<ChangedList> changed_list(std::string_view name, const CallArgumen
     const SymInt* integer = i < values.size() ? values[i].integer() : nullptr;
     return integer != nullptr && values.is_literal(i) ? integer->number() : std::nullopt;
   };
-  const auto place = [&]() {
-    const auto position = values.size() > 1 ? literal(1) : -1;
-    return position ? find_position(std::ssize(list), *position) : std::nullopt;
+  const auto place = [&]() -> std::optional<std::size_t> {
+    if (values.size() < 2) return find_position(std::ssize(list), -1);
+    const auto position = literal(1);
+    return position ? find_position(std::ssize(list), position) : std::nullopt;
   };
   const auto expects = [&](std::size_t arguments) {
     return values.size() == arguments && list.size() < kMostItems;

@@ -149,8 +149,10 @@ class DefaultReader {
 AbstractValue default_value(std::string_view text) { return DefaultReader(text).whole(); }
 
 const OperatorEntry& entry_of(const Operator& op) {
-  static std::vector<std::atomic<const OperatorEntry*>> registered(registered_operators().size()),
-      extensions(extension_operators().size());
+  // Never freed, as the entries are not: threads may still ask while the process ends.
+  using Entries = std::vector<std::atomic<const OperatorEntry*>>;
+  static Entries& registered = *new Entries(registered_operators().size());
+  static Entries& extensions = *new Entries(extension_operators().size());
   const std::span<const Operator> rows = registered_operators();
   const bool is_registered =
       std::greater_equal<>{}(&op, rows.data()) && std::less<>{}(&op, rows.data() + rows.size());

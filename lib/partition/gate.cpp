@@ -46,7 +46,7 @@ std::optional<double> actual(const Gate& gate, const Partition& partition) {
 
 Gate parse_gate(std::string_view text) {
   const auto fail = [&](const std::string& why) {
-    return usage_error("--require: " + why + " in " + shell_quoted(std::string(text)),
+    return usage_error("--require: " + why + " in " + shell_quoted(text),
                        {"for example 'covered>=95%', 'left<=0', 'regions<=2', 'cut_bytes<=1MiB'"});
   };
   const std::size_t at = text.find_first_of("<>");

@@ -15,13 +15,22 @@ namespace fxtrace::internal {
 // The code that runs, for the diagnosis of a crash.
 enum class Stage { kFxtrace, kLoadLibTorch, kLoadOperators, kRunModel };
 
+// Returns the listener with functions that ignore what the others do not receive.
+inline Listener filled(Listener listener) {
+  for (auto* receive :
+       {&listener.progress, &listener.warning, &listener.note, &listener.hint, &listener.status}) {
+    if (!*receive) *receive = Listener::ignore;
+  }
+  return listener;
+}
+
 class Run {
  public:
   static constexpr std::size_t kAllFiles = SIZE_MAX;
 
   // `process_ends` says that the process ends after the work, so that memory need not be freed.
   explicit Run(Listener listener, bool process_ends = false)
-      : listener_(std::move(listener)), process_ends_(process_ends) {}
+      : listener_(filled(std::move(listener))), process_ends_(process_ends) {}
   virtual ~Run() = default;
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;

@@ -383,13 +383,13 @@ class Reader : public FieldReader<Reader> {
     for (const JsonValue item : list.items()) {
       Node node;
       read<Node>(item, node);
-      append(item.at("name"), std::move(node), graph);
+      append(item.at("name"), node, graph);
     }
     auto users = users_.begin();
     for (const NodeId id : graph.order()) check_users(*users++, graph, id);
   }
 
-  void append(const JsonValue& name, Node node, Graph& graph) {
+  void append(const JsonValue& name, const Node& node, Graph& graph) {
     if (node.name.empty()) name.fail("expected a non-empty string");
     if (nodes_.contains(name.string())) name.fail("another node has this name");
     const NodeId id = graph.append(node);

@@ -95,7 +95,7 @@ bool is_words(std::string_view text, bool lines) {
     const std::string_view line = text.substr(0, text.find('\n'));
     const bool is_word_of_it =
         std::ranges::all_of(line, [](char c) { return is_word(c) || c == '.' || c == '+'; });
-    const bool is_fine = line.empty() ? lines : is_word_of_it && (is_word(line.back()));
+    const bool is_fine = line.empty() ? lines : is_word_of_it && is_word(line.back());
     if (!is_fine || (++count > 1 && !lines)) return false;
     text.remove_prefix(std::min(text.size(), line.size() + 1));
   }

@@ -435,10 +435,10 @@ Argument integer_element(const LoweredCall& call, Body& body, const Argument& te
 Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
   Argument tensor = call.argument(0);
   const Meta meta = body.meta_of(tensor);
-  if (const Node* made = body.lasting_maker(tensor);
-      made != nullptr && made->target == "aten.scalar_tensor.default") {
-    if (body.meta_of(made->args[0]).kind() == wanted)
-      return made->args[0];  // torch.jit.trace made the tensor from a size
+  if (const Node* made = body.lasting_maker(tensor); made != nullptr &&
+                                                     made->target == "aten.scalar_tensor.default" &&
+                                                     body.meta_of(made->args[0]).kind() == wanted) {
+    return made->args[0];  // torch.jit.trace made the tensor from a size
   }
   if (wanted == ValueKind::kInt) {
     if (auto number = integer_of(call, body, tensor)) {

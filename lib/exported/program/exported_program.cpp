@@ -379,7 +379,7 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
   };
   std::vector<FoundTensor> found;
   const auto owner_of = [&](const std::string& name) {
-    return hierarchy_.find_module(std::string(QualifiedName(name).parent())).value_or(ModuleId{0}).index;
+    return hierarchy_.find_module(QualifiedName(name).parent()).value_or(ModuleId{0}).index;
   };
   // Parameters are sorted in the order of registration.  The signature has every name in that order with
   // strict=False.  With strict=True it has only the used tensors, under one name and in the order of use; the

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kMaxShownName = 100;
 
-std::string shown_name(std::string_view name) { return "'" + cut(std::string(name), kMaxShownName) + "'"; }
+std::string shown_name(std::string_view name) { return "'" + cut(name, kMaxShownName) + "'"; }
 
 // Returns the type as schemas write it: "int[]?".
 std::string type_text(const SchemaType& type) {

@@ -38,7 +38,7 @@ constexpr std::size_t kMostFaults = 500;
 
 std::string name_text(std::string_view name) {
   constexpr std::size_t kMost = 100;
-  return "'" + cut(std::string(name), kMost) + "'";
+  return "'" + cut(name, kMost) + "'";
 }
 
 std::string count_text(std::size_t count, const char* one, const char* several) {
@@ -386,7 +386,7 @@ class ProgramVerifier {
       const bool is_read = for_each_symbol(expression_of_sympy(text), [&](const std::string& symbol) {
         if (!symbols_.contains(symbol)) missing = symbol;
       });
-      if (!is_read) problem = "it has a size that cannot be parsed: " + cut(std::string(text), 100);
+      if (!is_read) problem = "it has a size that cannot be parsed: " + cut(text, 100);
       if (!missing.empty()) problem = "it has the symbol " + name_text(missing) + ", which has no range";
     }
     if (problem) add(FaultKind::kMeta, *problem, name, place);
@@ -556,7 +556,7 @@ class ProgramVerifier {
     std::size_t next = 0;
     for (const JsonValue guard : code->items()) {
       const std::string_view text = guard.string();
-      const std::string shown = cut(std::string(text), 200);
+      const std::string shown = cut(text, 200);
       const std::size_t at = next++;
       const Expression& read = program_.conditions().at(at);
       if (read.kind() == Expression::Kind::kVerbatim && !is_identifier(read.text()))

@@ -340,7 +340,7 @@ BoundInput RootInputs::present(const TypePtr& type, const Place& place) {
 BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, const Place& place) {
   if (is_concrete_placeholder(value)) return present(type, place);
   const std::string expr = place.expr.text();
-  const auto wrong = [&] [[noreturn]] () {
+  const auto wrong = [&] [[noreturn]] () {  // NOLINT: C++23 alone has attributes without ()
     fail("'" + expr + "': expected " + type_name(*type) + ", got " + json_kind(value));
   };
   const auto fixed = [&](Value plain, Argument argument) -> BoundInput {

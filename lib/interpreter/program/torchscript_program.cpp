@@ -442,7 +442,7 @@ const std::string& TorchScriptProgram::first_name(const TensorValue& tensor, con
   const ParameterRecord* first = find_parameter(tensor);
   if (const auto it = attributes_.find(tensor_identity(tensor)); first == nullptr && it != attributes_.end())
     first = &tensor_attributes_[it->second];
-  return first != nullptr && first->requires_grad == tensor.requires_grad ? first->name : own;
+  return first != nullptr && first->requires_grad == tensor.requires_grad ? first->name : own;  // NOLINT
 }
 
 namespace {

@@ -645,9 +645,9 @@ void ShapePropagation::change_others(const TensorNames::KnownValue& changed) {
       forget(known);
     } else if (auto* items = std::get_if<AbstractValue::Sequence>(&known.value)) {
       if (*other.part < items->size()) (*items)[*other.part] = other.is_same ? *changed : AbstractValue{};
-    } else if (auto* dict = std::get_if<AbstractValue::Dict>(&known.value)) {
-      if (*other.part < dict->values.size())
-        dict->values[*other.part] = other.is_same ? *changed : AbstractValue{};
+    } else if (auto* dict = std::get_if<AbstractValue::Dict>(&known.value);
+               dict != nullptr && *other.part < dict->values.size()) {
+      dict->values[*other.part] = other.is_same ? *changed : AbstractValue{};
     }
     change_known(other.known, std::move(known));
   }

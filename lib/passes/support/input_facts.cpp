@@ -20,7 +20,10 @@ namespace {
 
 enum class Fact : std::uint8_t { kSizes, kDtype, kDevice };
 using Facts = std::set<Fact>;
-const Facts kAll{Fact::kSizes, Fact::kDtype, Fact::kDevice};
+const Facts& all_facts() {
+  static const Facts all{Fact::kSizes, Fact::kDtype, Fact::kDevice};
+  return all;
+}
 
 bool is_stated(const Node& node) {
   return node.op == Opcode::kPlaceholder &&
@@ -156,14 +159,14 @@ void run_with_guards(const std::function<void(ModuleGraph&)>& pass, ModuleGraph&
     pass(blind);
     return nodes_of(blind);
   };
-  const Nodes blind = made_without(kAll);
+  const Nodes blind = made_without(all_facts());
   if (blind == made) return;
   Facts relied_on;
-  for (const Fact fact : kAll) {
+  for (const Fact fact : all_facts()) {
     if (made_without({fact}) != made) relied_on.insert(fact);
   }
-  add_guards(before.graph, inputs_of_difference(before, made, blind), relied_on.empty() ? kAll : relied_on,
-             graph);
+  add_guards(before.graph, inputs_of_difference(before, made, blind),
+             relied_on.empty() ? all_facts() : relied_on, graph);
 }
 
 }  // namespace fxtrace::internal

@@ -11,6 +11,7 @@
 #include "pipelines/configs.h"
 #include "pipelines/passes.h"
 #include "security/security_scan.h"
+#include "support/error.h"
 #include "support/text/shell_word.h"
 
 namespace fxtrace::internal {
@@ -152,9 +153,17 @@ void Conversion::write_weights(const ModelFile& file, std::ostream& out) const {
 
 Conversion convert_model(const Config& given, const ConversionRequest& request, const NamedFile& file,
                          Run& run) {
+  check_request(request.part);
+  std::vector<std::string> methods = request.methods;
+  for (const std::string& method : methods) {
+    if (std::ranges::count(methods, method) > 1)
+      throw usage_error("the method '" + method + "' is given twice");
+  }
+  for (const auto& [name, size] : request.hints) {
+    if (size < 0) throw usage_error("the example size of " + name + " is negative");
+  }
   const FileInfo info = identify_file(file.file);
   Conversion conversion;
-  std::vector<std::string> methods = request.methods;
   if (methods.empty()) methods.push_back(given.options.method);
   if (info.kind == FileKind::kExportedProgram && !request.has_part() && !request.is_functional &&
       !request.is_changed) {

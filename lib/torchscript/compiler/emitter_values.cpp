@@ -256,12 +256,11 @@ SugaredValue Emitter::attribute_of_value(IrValue* value, std::string_view name, 
     }
   } else if (const auto* interface = type.as<InterfaceType>()) {
     if (interface->find_method(name) != nullptr) return method();
-  } else if (const auto* enumeration = type.as<EnumType>()) {
-    if (name == "name" || name == "value") {
-      const bool is_name = name == "name";
-      IrNode* node = create(is_name ? Symbol::kPrimEnumName : Symbol::kPrimEnumValue, {value}, 1, {});
-      return sugared(node->output()->set_type(is_name ? string_type() : enumeration->value_type()));
-    }
+  } else if (const auto* enumeration = type.as<EnumType>();
+             enumeration != nullptr && (name == "name" || name == "value")) {
+    const bool is_name = name == "name";
+    IrNode* node = create(is_name ? Symbol::kPrimEnumName : Symbol::kPrimEnumValue, {value}, 1, {});
+    return sugared(node->output()->set_type(is_name ? string_type() : enumeration->value_type()));
   }
   if (name == "type") {
     if (auto builtin = find_builtin_method(value, "to")) return *builtin;

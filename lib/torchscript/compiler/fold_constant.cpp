@@ -44,9 +44,8 @@ std::optional<Value> as_value(const ScriptConstant& constant) {
   if (const auto* value = constant.get_if<std::int64_t>()) return Value(*value);
   if (const auto* value = constant.get_if<double>()) return Value(*value);
   if (const auto* value = constant.get_if<std::complex<double>>()) return Value(*value);
-  if (const auto* value = constant.get_if<std::string>()) {
-    if (value->size() <= kMaxText) return Value(*value);
-  }
+  const auto* text = constant.get_if<std::string>();
+  if (text != nullptr && text->size() <= kMaxText) return Value(*text);
   return std::nullopt;
 }
 

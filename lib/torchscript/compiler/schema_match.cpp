@@ -147,7 +147,7 @@ namespace {
 
 const TypePtr& without_optional(const TypePtr& type) {
   const auto* optional = type->as<OptionalType>();
-  return optional != nullptr ? without_optional(optional->element()) : type;
+  return optional != nullptr ? without_optional(optional->element()) : type;  // NOLINT
 }
 
 // Returns whether the value is a number for an argument such as int[2], all of whose items it becomes.

@@ -17,13 +17,13 @@ class Table {
   }
 
   Symbol find_or_add(std::string_view name) {
-    const std::lock_guard lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     const auto found = numbers_.find(name);
     return found != numbers_.end() ? found->second : add(name);
   }
 
   std::string_view text(Symbol symbol) {
-    const std::lock_guard lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     return texts_[static_cast<std::size_t>(symbol)];
   }
 

@@ -34,7 +34,7 @@ TypePtr torchbind_class(const std::string& name) {
 class Registered {
  public:
   const std::vector<const FunctionSchema*>& schemas_named(Symbol name) {
-    const std::lock_guard lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     if (const auto known = by_name_.find(name); known != by_name_.end()) return known->second;
     std::vector<const Operator*> rows;
     const std::string_view text = to_text(name);

@@ -333,7 +333,7 @@ torchscript::FunctionSchema parse_op_schema(const std::string& schema,
   }
 }
 
-std::string naming_option(std::string message, Limit limit) {
+std::string naming_option(const std::string& message, Limit limit) {
   const auto row = std::ranges::find(option_table(), limit, &OptionRow::limit);
   return limit == Limit::kOther ? message : message + " (" + row->name + ")";
 }

@@ -109,7 +109,7 @@ void write_option(const OptionRow& row, const Config& config, JsonEmitter& json)
 torchscript::FunctionSchema parse_op_schema(const std::string& schema,
                                             const torchscript::ResolveClass& resolve);
 // Returns the message of a failure with the option that sets its limit: "more than 9 nodes (--max-nodes)".
-std::string naming_option(std::string message, Limit limit);
+std::string naming_option(const std::string& message, Limit limit);
 // Returns the values as texts of the command line.
 std::vector<std::string> texts_of(const OptionRow& row, const Config& config);
 

@@ -20,7 +20,7 @@
 
 namespace fxtrace {
 
-LeafRule::LeafRule(const std::string& rule, bool is_leaf) : text(rule), leaf(is_leaf) {
+LeafRule::LeafRule(const std::string& rule, bool is_leaf) : text(rule), leaf(is_leaf) {  // NOLINT
   using internal::Glob;
   if (text.empty()) throw internal::usage_error("empty rule: expected TYPE, @PATH or TYPE@PATH");
   const std::size_t at = text.find('@');

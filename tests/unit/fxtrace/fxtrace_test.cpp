@@ -236,6 +236,55 @@ TEST_CASE("library: errors say where", "[fxtrace]") {
         std::string::npos);
 }
 
+TEST_CASE("library: what options cannot mean is refused before a model is read", "[fxtrace]") {
+  const Model model = Model::open(kScripted);
+  const auto refused = [](const auto& ask) { return error_of(ErrorKind::kUsage, ask); };
+  CHECK(refused([&] { model.extract({.module = "stem", .call = 0}); }).find("counted from 1") !=
+        std::string::npos);
+  CHECK(refused([&] { model.extract({.module = "stem", .to = {"x"}}); }).find("exclude") !=
+        std::string::npos);
+  CHECK(refused([&] { model.convert({.methods = {"forward", "forward"}}); }).find("twice") !=
+        std::string::npos);
+  CHECK(refused([&] { model.convert({.hints = {{"b", -3}}}); }).find("negative") != std::string::npos);
+  TraceOptions options;
+  Argument::Dict dict;
+  dict.items.push_back({1, 2});
+  options.concrete = {{"x", dict}};
+  CHECK(refused([&] { model.trace(options); }).find("keys of dicts are texts") != std::string::npos);
+  options.concrete = {{"x", NodeId{3}}};
+  CHECK(refused([&] { model.trace(options); }).find("concrete value of x") != std::string::npos);
+  options.concrete.clear();
+  options.max_depth = -1;
+  CHECK(refused([&] { model.trace(options); }) == ": max_depth is at least 0");
+  std::string nested = "my::op(Tensor";
+  for (int i = 0; i < 100'000; ++i) nested += "[]";
+  options.max_depth.reset();
+  options.op_schemas = {nested + " x) -> Tensor"};
+  CHECK(refused([&] { model.trace(options); }).find("fewer levels") != std::string::npos);
+  const Graph root = model.trace().root();
+  CHECK(refused([&] { static_cast<void>(root.node(NodeId{100'000})); }) ==
+        ": the graph has no node with that id");
+}
+
+TEST_CASE("library: streams that fail, and listeners that receive nothing", "[fxtrace]") {
+  std::ifstream missing("missing.pt");
+  CHECK(error_of(ErrorKind::kInput, [&] { Model::open(missing, "it"); }) == "it: cannot read the stream");
+  std::ifstream folder(kSamples);
+  CHECK(error_of(ErrorKind::kInput, [&] { Model::open(folder, "it"); }) == "it: cannot read the stream");
+  Listener silent;
+  silent.progress = silent.warning = nullptr;
+  TraceOptions options;
+  options.leaf_rules = {"@nowhere"};
+  CHECK(Model::open(kModel).trace(options, silent).root().size() > 0);
+  options.leaf_rules.clear();
+  options.inputs = {{"x", "float32[2,4]"}};
+  const Conversion conversion = Model::open(kScripted).convert({}, options);
+  std::ostringstream out;
+  out.setstate(std::ios::badbit);
+  CHECK(error_of(ErrorKind::kInput, [&] { conversion.write(out); }).find("cannot be written") !=
+        std::string::npos);
+}
+
 TEST_CASE("library: several threads trace at the same time", "[fxtrace]") {
   const std::vector<std::string> names = {"attention_scripted.pt", "vision_scripted.pt",
                                           "attention_exported.pt2"};
