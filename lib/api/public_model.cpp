@@ -7,8 +7,8 @@
 #include <fstream>
 #include <ios>
 #include <istream>
+#include <iterator>
 #include <ostream>
-#include <sstream>
 #include <system_error>
 
 #include "api/public_parts.h"
@@ -107,9 +107,8 @@ using internal::LibraryRun;
 std::string text_of(std::istream& in, const std::string& name) {
   try {
     if (in) {
-      std::ostringstream bytes;
-      bytes << in.rdbuf();
-      if (!in.bad() && !bytes.bad()) return std::move(bytes).str();
+      std::string bytes(std::istreambuf_iterator<char>(in), {});
+      if (!in.bad()) return bytes;
     }
   } catch (const std::ios_base::failure&) {  // of a folder
   }
