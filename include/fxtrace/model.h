@@ -35,7 +35,7 @@
 namespace fxtrace {
 
 namespace internal {
-class OpenModel;
+class ModelFile;
 struct ConvertedModel;
 }  // namespace internal
 
@@ -125,11 +125,11 @@ class Model {
   Verification verify(const VerifyOptions& how = {}, const TraceOptions& options = {},
                       const Listener& listener = {}) const;
 
-  explicit Model(std::shared_ptr<const internal::OpenModel> data) : data_(std::move(data)) {}
-  const internal::OpenModel& data() const { return *data_; }  // for the library
+  explicit Model(std::shared_ptr<const internal::ModelFile> file) : file_(std::move(file)) {}
+  const internal::ModelFile& file() const { return *file_; }  // for the library
 
  private:
-  std::shared_ptr<const internal::OpenModel> data_;
+  std::shared_ptr<const internal::ModelFile> file_;
 };
 
 // Compares two models.  An option that only one kind of file takes goes to the model of that kind.

@@ -30,12 +30,11 @@ Catalog::~Catalog() = default;
 
 void Catalog::add(const std::string& name, const Model& model, const Listener& listener) {
   internal::Run run(listener);
-  const internal::ModelFile& file = model.data().file();
   std::ostringstream out;
-  write_catalog_rows({data_->config, {}, ""}, {file, name}, run, out);
+  write_catalog_rows({data_->config, {}, ""}, {model.file(), name}, run, out);
   const std::string written = std::move(out).str();
   const std::size_t line = written.find('\n');
-  internal::catalog::FileState state{file.size(), 0, written.substr(0, line)};
+  internal::catalog::FileState state{model.file().size(), 0, written.substr(0, line)};
   data_->catalog.number(name);
   data_->catalog.add(name, state, std::string_view(written).substr(line + 1));
 }

@@ -107,13 +107,11 @@ void CheckReport::write(std::ostream& out, Format format) const {
 CheckReport check(const Model& model, const Rules& rules, const TraceOptions& options,
                   const Listener& listener) {
   internal::Config config = internal::config_of(options);
-  const internal::ModelFile& file = model.data().file();
-  internal::Run run(listener);
-  at_file(file, [&] { open_libraries(config.options, false, run); });
+  internal::LibraryRun run(config, model.file(), listener);
   internal::CheckRequest request;
   request.rules = rules.list_->rules;
   request.has_trace_options = are_given(config);
-  internal::CheckReports reports{{check_model(config, std::move(request), file, run)}, {}};
+  internal::CheckReports reports{{check_model(config, std::move(request), model.file(), run)}, {}};
   refuse_unknown_names(reports);
   return CheckReport(std::make_shared<const internal::CheckReports>(std::move(reports)));
 }

@@ -1,6 +1,5 @@
 #include "fxtrace/model.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -12,11 +11,9 @@
 #include <system_error>
 
 #include "api/public_parts.h"
-#include "archive/content_facts.h"
 #include "costs/custom_costs.h"
 #include "pipelines/answers/explain.h"
 #include "pipelines/answers/summarize.h"
-#include "pipelines/model_costs.h"
 #include "pipelines/model_pair.h"
 #include "pipelines/passes.h"
 #include "support/error.h"
@@ -86,18 +83,6 @@ bool are_given(const Config& config, const Config& others) {
   return options_json(config) != options_json(others);
 }
 
-namespace {
-
-// A run in the process of the caller.
-class LibraryRun : public Run {
- public:
-  // Loads the libraries of operators.
-  LibraryRun(Config& config, const ModelFile& file, const Listener& listener) : Run(listener) {
-    at_file(file, [&] { open_libraries(config.options, false, *this); });
-  }
-};
-
-}  // namespace
 }  // namespace internal
 
 namespace {
@@ -118,42 +103,42 @@ std::string text_of(std::istream& in, const std::string& name) {
 }  // namespace
 
 Model Model::open(const std::string& file) {
-  return Model(std::make_shared<const internal::OpenModel>(internal::ModelFile(file)));
+  return Model(std::make_shared<const internal::ModelFile>(file));
 }
 Model Model::open(std::istream& in, const std::string& name) { return of_bytes(text_of(in, name), name); }
 Model Model::of_bytes(std::string_view bytes, const std::string& name) {
-  return Model(std::make_shared<const internal::OpenModel>(internal::ModelFile::of_bytes(bytes, name)));
+  return Model(std::make_shared<const internal::ModelFile>(internal::ModelFile::of_bytes(bytes, name)));
 }
 
-const std::string& Model::name() const { return data_->file().path(); }
+const std::string& Model::name() const { return file().path(); }
 
 Inspection Model::inspect(const TraceOptions& options, const Listener& listener) const {
   internal::Config config = internal::config_of(options);
-  LibraryRun run(config, data_->file(), listener);
+  LibraryRun run(config, file(), listener);
   return Inspection(std::make_shared<const internal::InspectionOf>(
-      internal::InspectionOf{inspect_file(config, data_->file(), run)}));
+      internal::InspectionOf{inspect_file(config, file(), run)}));
 }
 
 GraphCollection Model::trace(const TraceOptions& options, const Listener& listener) const {
   internal::Config config = internal::config_of(options);
-  LibraryRun run(config, data_->file(), listener);
-  internal::GraphCollection& traced = read_model_or_collection(config, are_given(config), data_->file(), run);
+  LibraryRun run(config, file(), listener);
+  internal::GraphCollection& traced = read_model_or_collection(config, are_given(config), file(), run);
   return GraphCollection(std::make_shared<const internal::GraphCollection>(std::move(traced)));
 }
 
 Summary Model::summary(const TraceOptions& options, const Sizes& at, const Listener& listener) const {
   internal::Config config = internal::config_of(options);
-  LibraryRun run(config, data_->file(), listener);
+  LibraryRun run(config, file(), listener);
   internal::SummaryRequest request{.at = {}, .has_trace_options = are_given(config)};
   for (const auto& [name, sizes] : at) request.at.push_back({name, sizes});
-  return internal::summary_of(summarize_file(config, request, data_->file(), run));
+  return internal::summary_of(summarize_file(config, request, file(), run));
 }
 
 Order Model::order(const TraceOptions& options, const Listener& listener) const {
   internal::Config config = internal::config_of(options);
   config.options.beyond_ranges = true;
-  LibraryRun run(config, data_->file(), listener);
-  return internal::order_of(read_model_or_collection(config, are_given(config), data_->file(), run));
+  LibraryRun run(config, file(), listener);
+  return internal::order_of(read_model_or_collection(config, are_given(config), file(), run));
 }
 
 Explanation Model::why(const Question& question, const TraceOptions& options,
@@ -161,14 +146,14 @@ Explanation Model::why(const Question& question, const TraceOptions& options,
   if (question.module.has_value() + question.dimension.has_value() + question.guard.has_value() > 1)
     throw internal::usage_error("a question is about a module, a dimension or a guard");
   internal::Config config = internal::config_of(options);
-  LibraryRun run(config, data_->file(), listener);
+  LibraryRun run(config, file(), listener);
   return Explanation(
       std::make_shared<const internal::Explanation>(explain_model(config,
                                                                   {.path = question.module,
                                                                    .dimension = question.dimension,
                                                                    .guard = question.guard,
                                                                    .has_trace_options = are_given(config)},
-                                                                  data_->file(), run)));
+                                                                  file(), run)));
 }
 
 GraphCollection Model::extract(const Part& part, const TraceOptions& options,
@@ -193,9 +178,9 @@ Conversion Model::convert(const ConvertOptions& how, const TraceOptions& options
                                             .decomposes_quantized = how.decompose_quantized,
                                             .dropped_outputs = how.dropped_outputs,
                                             .is_changed = are_given(config, only_model)};
-  LibraryRun run(config, data_->file(), listener);
+  LibraryRun run(config, file(), listener);
   return Conversion(std::make_shared<const internal::ConvertedModel>(
-      internal::ConvertedModel{data_->file(), convert_model(config, request, data_->file(), run)}));
+      internal::ConvertedModel{file(), convert_model(config, request, file(), run)}));
 }
 
 Verification Model::verify(const VerifyOptions& how, const TraceOptions& options,
@@ -207,19 +192,18 @@ Verification Model::verify(const VerifyOptions& how, const TraceOptions& options
   if (how.against) request.against.emplace(*how.against);
   for (const std::string& file : how.inputs) request.inputs.emplace_back(file);
   internal::Run run(listener);
-  const internal::ModelFile& file = data_->file();
-  const FxtraceEngine* engine = at_file(file, [&] { return open_libraries(config.options, true, run); });
+  const FxtraceEngine* engine = at_file(file(), [&] { return open_libraries(config.options, true, run); });
   internal::VerifiedReport report{
-      verify_model(config, request, file, *engine, run),
-      {file.base_name(), request.options, request.against ? request.against->base_name() : ""}};
+      verify_model(config, request, file(), *engine, run),
+      {file().base_name(), request.options, request.against ? request.against->base_name() : ""}};
   return Verification(std::make_shared<const internal::VerifiedReport>(std::move(report)));
 }
 
 Comparison diff(const Model& before, const Model& after, const TraceOptions& options,
                 const Listener& listener) {
   internal::Config config = internal::config_of(options);
-  LibraryRun run(config, before.data().file(), listener);
-  const auto [first, second] = read_model_pair(config, before.data().file(), after.data().file(), run);
+  LibraryRun run(config, before.file(), listener);
+  const auto [first, second] = read_model_pair(config, before.file(), after.file(), run);
   internal::ComparedPair pair{std::move(first), std::move(second), {}};
   pair.comparison = compare(pair.before, pair.after);
   return Comparison(std::make_shared<const internal::ComparedPair>(std::move(pair)));
@@ -246,35 +230,32 @@ void Conversion::write(std::ostream& out, bool with_weights) const {
 }
 
 void Conversion::write(const std::string& file, bool with_weights) const {
-  const std::string aside = file + ".part";
-  const auto fail = [&](int code) {
-    std::error_code ignored;
-    std::filesystem::remove(aside, ignored);
-    throw internal::input_error(std::string("cannot write it: ") + std::strerror(code)).at(file);
+  // The place of the program until it is complete and found to be one.
+  struct Aside {
+    std::string path;
+    ~Aside() {
+      std::error_code ignored;  // as when it has the name of the file by now
+      std::filesystem::remove(path, ignored);
+    }
+  } const aside{file + ".part"};
+  const auto check = [&](bool done, int code) {
+    if (!done) throw internal::input_error(std::string("cannot write it: ") + std::strerror(code)).at(file);
   };
-  std::ofstream out(aside, std::ios::binary);
-  if (!out) fail(errno);
-  try {
-    write(out, with_weights);
-  } catch (...) {
-    std::error_code ignored;
-    std::filesystem::remove(aside, ignored);
-    throw;
-  }
+  std::ofstream out(aside.path, std::ios::binary);
+  check(bool(out), errno);
+  write(out, with_weights);
   out.close();
-  if (!out) fail(errno);
+  check(bool(out), errno);
   std::vector<internal::Refusal> faults;
-  add_faults(identify_file(internal::ModelFile(aside)), faults);
+  add_faults(identify_file(internal::ModelFile(aside.path)), faults);
   if (!faults.empty()) {
-    std::error_code ignored;
-    std::filesystem::remove(aside, ignored);
     throw internal::input_error("what was written is no program of torch.export: " + faults.front().what +
                                 ": " + faults.front().why)
         .at(file);
   }
   std::error_code failed;
-  std::filesystem::rename(aside, file, failed);
-  if (failed) fail(failed.value());
+  std::filesystem::rename(aside.path, file, failed);
+  check(!failed, failed.value());
 }
 
 }  // namespace fxtrace

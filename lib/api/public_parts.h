@@ -22,13 +22,13 @@
 
 namespace fxtrace::internal {
 
-class OpenModel {
+// A run in the process of the caller.
+class LibraryRun : public Run {
  public:
-  explicit OpenModel(ModelFile file) : file_(std::move(file)) {}
-  const ModelFile& file() const { return file_; }
-
- private:
-  ModelFile file_;
+  // Loads the libraries of operators.
+  LibraryRun(Config& config, const ModelFile& file, const Listener& listener) : Run(listener) {
+    at_file(file, [&] { open_libraries(config.options, false, *this); });
+  }
 };
 
 struct OrderOf {

@@ -36,7 +36,9 @@ _RECEIVE = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    """Open the library that stands beside the program: in the build folder, or as an installation has it."""
+    """Open the library that stands beside the program, in the build folder or as an installation has it, in the program's environment."""
+    if libtorch := environment().get("FXTRACE_LIBTORCH"):
+        os.environ["FXTRACE_LIBTORCH"] = libtorch
     folder = os.path.dirname(os.path.realpath(find_program()))
     names = [os.path.join(folder, *place, "libfxtrace_trusted.so") for place in ((), ("..", "lib", "fxtrace"))]
     for name in names:
@@ -57,8 +59,6 @@ def _run_here(arguments: Sequence[str], stdin: bytes | None) -> tuple[int, bytes
     def receive(stream: int, content: int, size: int) -> None:
         written[stream] = ctypes.string_at(content, size) if size else b""
 
-    if not os.environ.get("FXTRACE_LIBTORCH") and (folder := environment().get("FXTRACE_LIBTORCH")) is not None:
-        os.environ["FXTRACE_LIBTORCH"] = folder
     code = _library().fxtrace_run(len(words), (ctypes.c_char_p * len(words))(*words), stdin or b"", len(stdin or b""), _RECEIVE(receive))
     return code, written[1], written[2]
 

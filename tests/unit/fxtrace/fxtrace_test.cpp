@@ -147,6 +147,20 @@ TEST_CASE("library: a conversion is refused whole, or written whole", "[fxtrace]
   CHECK(error_of(ErrorKind::kInput, [&] {
           without_shapes.write(out);
         }).starts_with(kScripted + ": no program"));
+
+  const auto cannot_write = [](const Conversion& it, const std::string& name) {
+    const std::string error = error_of(ErrorKind::kInput, [&] { it.write(name); });
+    CHECK_FALSE(std::filesystem::exists(name + ".part"));
+    return error;
+  };
+  CHECK(cannot_write(without_shapes, file.path()).starts_with(kScripted + ": no program"));
+  CHECK(Model::open(file.path()).trace().kind() == "exported_program");  // as it was
+  CHECK(cannot_write(conversion, file.path() + "/it").find("cannot write it: Not a directory") !=
+        std::string::npos);
+  const std::string folder = file.path() + ".folder";
+  std::filesystem::create_directory(folder);
+  CHECK(cannot_write(conversion, folder).find("cannot write it: Is a directory") != std::string::npos);
+  std::filesystem::remove(folder);
 }
 
 TEST_CASE("library: checks and differences", "[fxtrace]") {
