@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "archive/model_file.h"
 #include "compare/comparison.h"
 #include "fxtrace/collection.h"
 #include "fxtrace/model.h"
