@@ -12,8 +12,8 @@
 
 #include "app/cli.h"
 #include "app/exit_codes.h"
-#include "app/output/output.h"
-#include "app/process/descriptor_stream.h"
+#include "support/descriptor_stream.h"
+#include "support/file_aside.h"
 
 namespace {
 
@@ -40,7 +40,7 @@ bool provide_stack() {
 }
 
 void interrupted(int signal) {
-  fxtrace::internal::cli::remove_unfinished_output();
+  fxtrace::internal::remove_files_aside();
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   std::cin.tie(nullptr);
 
   const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
-  fxtrace::internal::cli::DescriptorStream out(STDOUT_FILENO);
+  fxtrace::internal::DescriptorStream out(STDOUT_FILENO);
   const int code = fxtrace::internal::cli::run(args, std::cin, out, std::cerr);
   std::cerr.flush();
   // LibTorch's destructors take 55 ms, and nothing is left for them to do.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <string>
@@ -11,13 +10,12 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/process/descriptor_stream.h"
 #include "support/descriptor.h"
+#include "support/descriptor_stream.h"
 #include "support/text/number_in.h"
 
 namespace fxtrace::internal::cli {
@@ -33,17 +31,6 @@ std::uint64_t most_output(std::uint64_t file_size) {
 }
 
 constexpr int kMaxLinks = 40;  // as Linux has it
-constexpr mode_t kPermissions = 0777;
-
-// The paths of the temporary files that have a name now, for a signal handler; null in unused slots.
-std::array<std::atomic<const char*>, 2> unfinished{};
-static_assert(std::atomic<const char*>::is_always_lock_free);
-
-mode_t mode_of_new_files() {
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  return 0666 & ~mask;
-}
 
 // Returns the number of one of this process's descriptors if `path` refers to it: /proc/self/fd/3.
 std::optional<int> own_descriptor(const fs::path& path) {
@@ -64,75 +51,6 @@ void until_closed(F&& f) {
 }
 
 }  // namespace
-
-// The place of the product until it is complete: a file in the target's folder, or memory.
-class Output::Aside {
- public:
-  // Creates a place in memory.
-  Aside() : descriptor_(::memfd_create("fxtrace", MFD_CLOEXEC)) { check(bool(descriptor_)); }
-  // Creates a file without a name, which disappears when the process ends, however it ends.  Where the file
-  // system has no such files, it has a name from the beginning.
-  explicit Aside(const fs::path& target) : folder_(target.parent_path()) {
-    const std::string folder = folder_.empty() ? "." : folder_.string();
-    descriptor_ = Descriptor(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
-    if (descriptor_) return;
-    std::string path = (folder_ / ".fxtrace-XXXXXX").string();
-    descriptor_ = Descriptor(::mkostemp(path.data(), O_CLOEXEC));
-    check(bool(descriptor_));
-    set_path(std::move(path));
-  }
-  ~Aside() {
-    if (!path_.empty()) ::unlink(path_.c_str());
-    set_path("");
-  }
-  Aside(const Aside&) = delete;
-  Aside& operator=(const Aside&) = delete;
-
-  int descriptor() const { return descriptor_.number(); }
-
-  void rename_to(const std::string& target) {
-    if (path_.empty()) give_name();
-    // close() may report a write that failed.
-    check(::close(descriptor_.release()) == 0);
-    check(::rename(path_.c_str(), target.c_str()) == 0);
-    set_path("");
-  }
-
- private:
-  static void check(bool done) {
-    if (!done) throw std::system_error(errno, std::generic_category());
-  }
-
-  void give_name() {
-    const std::string own = "/proc/self/fd/" + std::to_string(descriptor());
-    for (int number = 0;; ++number) {
-      const std::string name = ".fxtrace-" + std::to_string(::getpid()) + "-" + std::to_string(number);
-      set_path((folder_ / name).string());
-      if (::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
-      set_path("");  // the name belongs to another process
-      check(errno == EEXIST);
-    }
-  }
-
-  // Also makes the path known to the signal handler.
-  void set_path(std::string path) {
-    const char* known = path_.empty() ? nullptr : path_.c_str();
-    auto& place = *std::ranges::find_if(unfinished, [&](const auto& each) { return each == known; });
-    place = nullptr;
-    path_ = std::move(path);
-    if (!path_.empty()) place = path_.c_str();
-  }
-
-  fs::path folder_;
-  std::string path_;  // the temporary name, while there is one
-  Descriptor descriptor_;
-};
-
-void remove_unfinished_output() noexcept {
-  for (const auto& each : unfinished) {
-    if (const char* path = each) ::unlink(path);
-  }
-}
 
 void write_stdout(Console& console, const WriteFunction& write) {
   try {
@@ -160,8 +78,6 @@ Output::Output(std::string name, const InputFile& model, Console& console)
   check_not(model);
   for (const Console::ReadFile& file : console.files_read()) check_not(file.identity, file.name);
 }
-
-Output::~Output() = default;
 
 // Finds out what `name_` refers to.  Follows symbolic links, also those whose target does not exist yet.
 void Output::resolve() {
@@ -220,13 +136,13 @@ Error Output::cannot_write(int code) const {
   return input_error("cannot write the file: " + std::generic_category().message(code), hints).at(display());
 }
 
-std::unique_ptr<Output::Aside> Output::make_aside() const {
-  return kind_ == Kind::kFile ? std::make_unique<Aside>(target_) : std::make_unique<Aside>();
+std::unique_ptr<FileAside> Output::make_aside() const {
+  return kind_ == Kind::kFile ? std::make_unique<FileAside>(target_) : std::make_unique<FileAside>();
 }
 
 std::vector<int> Output::prepare() {
   try {
-    aside_ = filter_ ? std::make_unique<Aside>() : make_aside();
+    aside_ = filter_ ? std::make_unique<FileAside>() : make_aside();
   } catch (const std::system_error& error) {
     throw cannot_write(error.code().value());
   }
@@ -272,7 +188,7 @@ void Output::commit() {
   }
   if (kind_ == Kind::kStdout) return write_stdout(console_, [&](std::ostream& out) { copy_to(out); });
   try {
-    if (kind_ == Kind::kFile) return replace_file();
+    if (kind_ == Kind::kFile) return aside_->replace_target();
     Descriptor opened;
     if (kind_ == Kind::kStream) opened = open_stream();
     until_closed([&] {
@@ -324,19 +240,6 @@ void Output::copy_to(std::ostream& out) const {
     out.write(bytes.data(), read);
     place += read;
   }
-}
-
-void Output::replace_file() {
-  struct stat status{};
-  mode_t mode = mode_of_new_files();
-  const int descriptor = aside_->descriptor();
-  if (::stat(target_.c_str(), &status) == 0) {
-    mode = status.st_mode & kPermissions;
-    // Only root can change the owner; for others the new file is their own.
-    if (::fchown(descriptor, status.st_uid, status.st_gid) != 0) errno = 0;
-  }
-  if (::fchmod(descriptor, mode) != 0) throw std::system_error(errno, std::generic_category());
-  aside_->rename_to(target_);
 }
 
 }  // namespace fxtrace::internal::cli

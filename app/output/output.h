@@ -15,9 +15,7 @@
 //    throws, a regular FILE is unchanged.  There is no fsync(), so this does not hold across a power failure.
 // 4. A new file has the mode that umask allows; a replaced one keeps its mode and, if this process may set
 //    it, its owner.  A symbolic link stays; its target is replaced.
-// 5. The file aside has no name (O_TMPFILE) and disappears with its last descriptor, however the process
-//    ends.  It has a name only between linkat() and rename(), or from the start where the file system has no
-//    O_TMPFILE.  Names that exist are known to remove_unfinished_output(), for signals.
+// 5. The file aside disappears however the process ends (support/file_aside.h).
 // 6. Pipes, devices, stdout and descriptors cannot be replaced: they get a copy of the complete product, and
 //    a failed copy may leave a part of it there.
 // 7. A second product (add_beside()) is moved right before this one.  The two moves are not one step.
@@ -45,6 +43,7 @@
 #include "app/console.h"
 #include "app/output/files.h"
 #include "support/descriptor.h"
+#include "support/file_aside.h"
 
 namespace fxtrace::internal::cli {
 
@@ -63,7 +62,6 @@ class Output {
   // or one of console.files_read(), under any name, and Error(kInput) when FILE cannot be written.  `console`
   // must outlive this.
   Output(std::string name, const InputFile& model, Console& console);
-  ~Output();
 
   std::string display() const { return name_ == "-" ? "stdout" : name_; }  // for messages
 
@@ -97,13 +95,11 @@ class Output {
 
  private:
   enum class Kind { kStdout, kDescriptor, kStream, kFile };
-  class Aside;
 
   void resolve();
   void check_not(const FileIdentity& identity, const std::string& display) const;
-  std::unique_ptr<Aside> make_aside() const;
+  std::unique_ptr<FileAside> make_aside() const;
   void copy_to(std::ostream& out) const;
-  void replace_file();
   Descriptor open_stream() const;
   Error cannot_write(int code) const;
 
@@ -115,12 +111,9 @@ class Output {
   std::string target_;   // for a file: `name_` with symbolic links resolved
   int descriptor_ = -1;  // for stdout and descriptors
   Filter filter_;
-  std::unique_ptr<Aside> aside_;
+  std::unique_ptr<FileAside> aside_;
   std::unique_ptr<Output> beside_;
   bool is_written_ = false;
 };
-
-// Removes temporary files of an interrupted run.  Safe in signal handlers.
-void remove_unfinished_output() noexcept;
 
 }  // namespace fxtrace::internal::cli

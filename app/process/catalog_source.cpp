@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "app/exit_codes.h"
-#include "app/process/descriptor_stream.h"
 #include "catalog/query.h"
+#include "support/descriptor_stream.h"
 
 namespace fxtrace::internal::cli {
 namespace {

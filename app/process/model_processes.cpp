@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "app/exit_codes.h"
-#include "app/process/descriptor_stream.h"
 #include "app/process/isolated_process.h"
+#include "support/descriptor_stream.h"
 
 namespace fxtrace::internal::cli {
 namespace {

@@ -21,7 +21,7 @@ class Error : public std::runtime_error {
       : std::runtime_error(whole(message)), kind_(kind), hints_(std::move(hints)) {}
 
   ErrorKind kind() const { return kind_; }
-  // The place of the error: a file, followed by a record or a line if known.  Empty for wrong usage.
+  // The file that the error is about, followed by a record or a line if known; empty where there is none.
   const std::string& place() const { return place_; }
   // The path of the module that the error is about; empty for others, and for the root.
   const std::string& module() const { return module_; }

@@ -125,6 +125,10 @@ class Model {
   Verification verify(const VerifyOptions& how = {}, const TraceOptions& options = {},
                       const Listener& listener = {}) const;
 
+  // A move copies, so that no model is without a file.
+  Model(const Model&) = default;
+  Model& operator=(const Model&) = default;
+  ~Model() = default;
   explicit Model(std::shared_ptr<const internal::ModelFile> file) : file_(std::move(file)) {}
   const internal::ModelFile& file() const { return *file_; }  // for the library
 
@@ -132,8 +136,16 @@ class Model {
   std::shared_ptr<const internal::ModelFile> file_;
 };
 
+// Kinds of differences, "nodes", "shapes" (docs/how-to/diff.md), to report alone or not at all.
+struct DiffOptions {
+  std::vector<std::string> only = {};  // empty: all but names and sources
+  std::vector<std::string> ignore = {};
+};
+
 // Compares two models.  An option that only one kind of file takes goes to the model of that kind.
-Comparison diff(const Model& before, const Model& after, const TraceOptions& options = {},
-                const Listener& listener = {});
+Comparison diff(const Model& before, const Model& after, const DiffOptions& how = {},
+                const TraceOptions& options = {}, const Listener& listener = {});
+// Compares two collections, as of models that were traced with options of their own.
+Comparison diff(const GraphCollection& before, const GraphCollection& after, const DiffOptions& how = {});
 
 }  // namespace fxtrace

@@ -76,11 +76,8 @@ Node Graph::node(NodeId id) const {
   return {owner_, *graph_, graph_->graph.node(id)};
 }
 std::optional<Node> Graph::find(const std::string& name) const {
-  const internal::Graph& graph = graph_->graph;
-  for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
-    if (graph.node(id).name == name) return node(id);
-  }
-  return std::nullopt;
+  const internal::Node* found = graph_->graph.find(name);
+  return found != nullptr ? std::optional(node(found->id)) : std::nullopt;
 }
 std::vector<Guard> Graph::guards() const {
   std::vector<Guard> guards;

@@ -1,14 +1,13 @@
 #include "fxtrace/model.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <ios>
 #include <istream>
 #include <iterator>
 #include <ostream>
 #include <system_error>
+
+#include <unistd.h>
 
 #include "api/public_parts.h"
 #include "costs/custom_costs.h"
@@ -16,7 +15,9 @@
 #include "pipelines/answers/summarize.h"
 #include "pipelines/model_pair.h"
 #include "pipelines/passes.h"
+#include "support/descriptor_stream.h"
 #include "support/error.h"
+#include "support/file_aside.h"
 #include "support/text/glob.h"
 #include "trace/options/input_spec.h"
 #include "trace/options/rule_json.h"
@@ -77,6 +78,19 @@ ExtractRequest request_of(const Part& part) {
           .to = part.to,
           .run = {},
           .graph = part.graph};
+}
+
+DifferenceKinds kinds_of(const DiffOptions& how) {
+  DifferenceKinds kinds = how.only.empty() ? DifferenceKinds::usual() : DifferenceKinds();
+  for (const std::string& name : how.only) kinds.add(difference_kind(name));
+  for (const std::string& name : how.ignore) kinds.remove(difference_kind(name));
+  return kinds;
+}
+
+Comparison compared(Owner before, Owner after, DifferenceKinds kinds) {
+  ModelComparison comparison = compare(*before, *after, {.kinds = kinds});
+  return Comparison(std::make_shared<const ComparedPair>(
+      ComparedPair{std::move(before), std::move(after), std::move(comparison)}));
 }
 
 bool are_given(const Config& config, const Config& others) {
@@ -199,14 +213,17 @@ Verification Model::verify(const VerifyOptions& how, const TraceOptions& options
   return Verification(std::make_shared<const internal::VerifiedReport>(std::move(report)));
 }
 
-Comparison diff(const Model& before, const Model& after, const TraceOptions& options,
+Comparison diff(const Model& before, const Model& after, const DiffOptions& how, const TraceOptions& options,
                 const Listener& listener) {
+  const internal::DifferenceKinds kinds = internal::kinds_of(how);
   internal::Config config = internal::config_of(options);
   LibraryRun run(config, before.file(), listener);
   const auto [first, second] = read_model_pair(config, before.file(), after.file(), run);
-  internal::ComparedPair pair{std::move(first), std::move(second), {}};
-  pair.comparison = compare(pair.before, pair.after);
-  return Comparison(std::make_shared<const internal::ComparedPair>(std::move(pair)));
+  return internal::compared(std::make_shared<const internal::GraphCollection>(std::move(first)),
+                            std::make_shared<const internal::GraphCollection>(std::move(second)), kinds);
+}
+Comparison diff(const GraphCollection& before, const GraphCollection& after, const DiffOptions& how) {
+  return internal::compared(before.owner(), after.owner(), internal::kinds_of(how));
 }
 
 // --- Conversion ---
@@ -230,32 +247,26 @@ void Conversion::write(std::ostream& out, bool with_weights) const {
 }
 
 void Conversion::write(const std::string& file, bool with_weights) const {
-  // The place of the program until it is complete and found to be one.
-  struct Aside {
-    std::string path;
-    ~Aside() {
-      std::error_code ignored;  // as when it has the name of the file by now
-      std::filesystem::remove(path, ignored);
+  try {
+    const std::filesystem::path target = std::filesystem::weakly_canonical(file);
+    if (std::filesystem::exists(target) && !std::filesystem::is_regular_file(target))
+      throw internal::input_error("cannot write it: it is not a regular file").at(file);
+    internal::FileAside aside(target);
+    internal::DescriptorStream out(aside.descriptor());
+    write(out, with_weights);
+    out.flush();
+    std::vector<internal::Refusal> faults;
+    add_faults(identify_file(internal::ModelFile(internal::Descriptor(::dup(aside.descriptor())), file)),
+               faults);
+    if (!faults.empty()) {
+      throw internal::input_error("what was written is no program of torch.export: " + faults.front().what +
+                                  ": " + faults.front().why)
+          .at(file);
     }
-  } const aside{file + ".part"};
-  const auto check = [&](bool done, int code) {
-    if (!done) throw internal::input_error(std::string("cannot write it: ") + std::strerror(code)).at(file);
-  };
-  std::ofstream out(aside.path, std::ios::binary);
-  check(bool(out), errno);
-  write(out, with_weights);
-  out.close();
-  check(bool(out), errno);
-  std::vector<internal::Refusal> faults;
-  add_faults(identify_file(internal::ModelFile(aside.path)), faults);
-  if (!faults.empty()) {
-    throw internal::input_error("what was written is no program of torch.export: " + faults.front().what +
-                                ": " + faults.front().why)
-        .at(file);
+    aside.replace_target();
+  } catch (const std::system_error& error) {
+    throw internal::input_error("cannot write it: " + error.code().message()).at(file);
   }
-  std::error_code failed;
-  std::filesystem::rename(aside.path, file, failed);
-  check(!failed, failed.value());
 }
 
 }  // namespace fxtrace

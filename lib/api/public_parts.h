@@ -47,7 +47,7 @@ struct VerifiedReport {
 };
 
 struct ComparedPair {
-  GraphCollection before, after;
+  Owner before, after;
   ModelComparison comparison;
 };
 

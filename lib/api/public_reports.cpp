@@ -207,11 +207,7 @@ void Verification::write(std::ostream& out, ReportFormat format) const {
 
 bool Comparison::is_equal() const { return data_->comparison.is_equal(); }
 std::int64_t Comparison::count(const std::string& kind) const {
-  for (std::size_t i = 0; i < internal::kDifferenceKinds; ++i) {
-    const auto each = static_cast<internal::DifferenceKind>(i);
-    if (kind == to_string(each)) return data_->comparison.count(each);
-  }
-  throw internal::usage_error("there is no kind of difference '" + kind + "'");
+  return data_->comparison.count(internal::difference_kind(kind));
 }
 std::vector<Comparison::Difference> Comparison::differences() const {
   std::vector<Difference> all;
@@ -235,9 +231,9 @@ void Comparison::write(std::ostream& out, ReportFormat format) const {
 
 void Comparison::write_html(std::ostream& out) const {
   const internal::MergedCollection merged =
-      merge(data_->before, data_->after,
-            compare(data_->before, data_->after, {.kinds = internal::DifferenceKinds::all()}),
-            internal::DifferenceKinds::usual());
+      merge(*data_->before, *data_->after,
+            compare(*data_->before, *data_->after, {.kinds = internal::DifferenceKinds::all()}),
+            data_->comparison.told);
   internal::write_html(merged.collection, out, {}, mark_differences(merged));
 }
 

@@ -1,10 +1,12 @@
 #include "compare/comparison.h"
 
 #include <array>
+#include <string>
 
 #include "compare/comparer.h"
 #include "compare/pairing/common_form.h"
 #include "compare/pairing/inlined_methods.h"
+#include "support/error.h"
 
 namespace fxtrace::internal {
 
@@ -13,6 +15,13 @@ const char* to_string(DifferenceKind kind) {
                                                                 "arguments", "shapes",     "order",   "costs",
                                                                 "guards",    "names",      "sources"};
   return kNames[static_cast<std::size_t>(kind)];
+}
+
+DifferenceKind difference_kind(std::string_view name) {
+  for (std::size_t i = 0; i < kDifferenceKinds; ++i) {
+    if (name == to_string(static_cast<DifferenceKind>(i))) return static_cast<DifferenceKind>(i);
+  }
+  throw usage_error("there is no kind of difference '" + std::string(name) + "'");
 }
 
 const char* to_string(Change change) {

@@ -34,7 +34,8 @@ enum class DifferenceKind : std::uint8_t {
   kSources  // file, line and text of nodes
 };
 inline constexpr std::size_t kDifferenceKinds = 11;
-const char* to_string(DifferenceKind kind);  // "modules"
+const char* to_string(DifferenceKind kind);             // "modules"
+DifferenceKind difference_kind(std::string_view name);  // throws Error(kUsage)
 
 // A set of kinds.
 class DifferenceKinds {

@@ -50,6 +50,13 @@ Error defect(const std::string& message) { return {ErrorKind::kInternal, message
 
 void Graph::fail_for(NodeId id) { throw defect("node " + std::to_string(id.index) + " is not in the graph"); }
 
+const Node* Graph::find(std::string_view name) const {
+  for (NodeId id = first(); id.valid(); id = next(id)) {
+    if (node(id).name == name) return &node(id);
+  }
+  return nullptr;
+}
+
 std::vector<NodeId> Graph::order() const {
   std::vector<NodeId> ids;
   ids.reserve(size());

@@ -51,6 +51,7 @@ class Graph {
   NodeId last() const { return last_; }
   NodeId next(NodeId id) const { return links_[place(id)].next; }
   NodeId previous(NodeId id) const { return links_[place(id)].previous; }
+  const Node* find(std::string_view name) const;  // null when there is none; takes linear time
   bool is_before(NodeId a, NodeId b) const { return rank(a) < rank(b); }
   // The assignments in the order of their execution, which is after the last node.  The nodes that they
   // refer to do not count them as users.

@@ -53,13 +53,6 @@ void keep_own_inputs(const Program& program, const std::vector<std::string>& met
   std::erase_if(options.concrete, is_of_another);
 }
 
-const Node* find_node(const Graph& graph, const std::string& name) {
-  for (const NodeId id : graph.order()) {
-    if (graph.node(id).name == name) return &graph.node(id);
-  }
-  return nullptr;
-}
-
 // Returns the nodes of `flat`, in which no module is a leaf, that the node of `graph` stands for.  Throws
 // Error(kUsage) where they cannot be told apart.
 std::vector<NodeId> nodes_for(const Node& node, const Graph& graph, const Graph& flat) {
@@ -104,7 +97,7 @@ ExtractRequest part_in(const Graph& flat, const Graph& traced, const ExtractRequ
   result.to.clear();
   const auto translate = [&](const std::vector<std::string>& names, std::vector<std::string>& to, bool ends) {
     for (const std::string& name : names) {
-      const Node* node = find_node(traced, name);
+      const Node* node = traced.find(name);
       const std::vector<NodeId> all =
           node == nullptr ? std::vector<NodeId>() : nodes_for(*node, traced, flat);
       if (all.empty()) to.push_back(name);  // a name of the flat graph, or none

@@ -1,8 +1,10 @@
 // The library as a C++ program uses it.
 #include "fxtrace/fxtrace.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -150,7 +152,10 @@ TEST_CASE("library: a conversion is refused whole, or written whole", "[fxtrace]
 
   const auto cannot_write = [](const Conversion& it, const std::string& name) {
     const std::string error = error_of(ErrorKind::kInput, [&] { it.write(name); });
-    CHECK_FALSE(std::filesystem::exists(name + ".part"));
+    const std::string aside = ".fxtrace-" + std::to_string(::getpid());
+    const std::filesystem::directory_iterator files(std::filesystem::temp_directory_path());
+    CHECK(std::ranges::none_of(
+        files, [&](const auto& each) { return each.path().filename().string().starts_with(aside); }));
     return error;
   };
   CHECK(cannot_write(without_shapes, file.path()).starts_with(kScripted + ": no program"));
@@ -159,7 +164,13 @@ TEST_CASE("library: a conversion is refused whole, or written whole", "[fxtrace]
         std::string::npos);
   const std::string folder = file.path() + ".folder";
   std::filesystem::create_directory(folder);
-  CHECK(cannot_write(conversion, folder).find("cannot write it: Is a directory") != std::string::npos);
+  CHECK(cannot_write(conversion, folder).find("cannot write it: it is not a regular file") !=
+        std::string::npos);
+  std::filesystem::remove(folder);
+
+  std::filesystem::create_symlink(file.path(), folder);
+  conversion.write(folder);
+  CHECK(std::filesystem::is_symlink(folder));
   std::filesystem::remove(folder);
 }
 
@@ -176,6 +187,19 @@ TEST_CASE("library: checks and differences", "[fxtrace]") {
   const Comparison comparison = diff(model, Model::open(kSamples + "nested_exported.pt2"));
   CHECK_FALSE(comparison.is_equal());
   CHECK(comparison.count("parameters") > 0);
+  const auto kinds_of = [&](const DiffOptions& how) {
+    std::set<std::string> kinds;
+    for (const auto& each : diff(model, Model::open(kSamples + "nested_exported.pt2"), how).differences())
+      kinds.insert(each.kind);
+    return kinds;
+  };
+  CHECK(kinds_of({.only = {"parameters"}}) == std::set<std::string>{"parameters"});
+  CHECK_FALSE(kinds_of({.ignore = {"parameters"}}).contains("parameters"));
+  CHECK(error_of(ErrorKind::kUsage, [&] { kinds_of({.ignore = {"colours"}}); }).find("colours") !=
+        std::string::npos);
+  // Each with options of its own.
+  CHECK(diff(model.trace({.max_depth = 0}), model.trace({.max_depth = 0})).is_equal());
+  CHECK_FALSE(diff(model.trace({.max_depth = 0}), model.trace(), {.only = {"modules"}}).is_equal());
 }
 
 TEST_CASE("library: questions about failures", "[fxtrace]") {

@@ -1,4 +1,4 @@
-#include "app/process/descriptor_stream.h"
+#include "support/descriptor_stream.h"
 
 #include <array>
 #include <cerrno>
@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-namespace fxtrace::internal::cli {
+namespace fxtrace::internal {
 
 std::string read_all(int descriptor) {
   std::string text;
@@ -56,4 +56,4 @@ int DescriptorStream::Buffer::sync() {
   return 0;
 }
 
-}  // namespace fxtrace::internal::cli
+}  // namespace fxtrace::internal

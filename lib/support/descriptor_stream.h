@@ -9,7 +9,7 @@
 #include <streambuf>
 #include <string>
 
-namespace fxtrace::internal::cli {
+namespace fxtrace::internal {
 
 class TooMuchOutput : public std::exception {};
 
@@ -55,4 +55,4 @@ class DescriptorStream : public std::ostream {
   Buffer buffer_;
 };
 
-}  // namespace fxtrace::internal::cli
+}  // namespace fxtrace::internal
