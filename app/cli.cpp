@@ -4,7 +4,6 @@
 
 #include "app/command_line.h"
 #include "app/console.h"
-#include "app/exit_codes.h"
 #include "support/log.h"
 
 namespace fxtrace::internal::cli {

@@ -7,12 +7,12 @@
 #include <system_error>
 #include <utility>
 
+#include "app/cli.h"
+#include "app/command_text.h"
 #include "app/commands/commands.h"
-#include "app/exit_codes.h"
-#include "app/help.h"
 #include "app/output/output.h"
 #include "app/version.h"
-#include "support/text/nearest.h"
+#include "support/text/did_you_mean.h"
 
 namespace fxtrace::internal::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/commands/command.h"
+#include "app/commands/commands.h"
 #include "app/console.h"
 #include "support/error.h"
 

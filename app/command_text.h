@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
 namespace CLI {
 class App;
 }
@@ -39,5 +41,14 @@ struct CommandText {
 };
 
 CommandText describe(const CLI::App& app);
+
+}  // namespace fxtrace::internal::cli
+
+namespace fxtrace::internal::cli {
+
+// The layout of --help: an example first, then usage, then options in aligned columns.
+
+// Formats the help of `app`; its footer is the example.  To be set once, at the top-level app.
+std::string format_help(const CLI::App* app);
 
 }  // namespace fxtrace::internal::cli

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "support/log.h"
-#include "support/text/number_in.h"
-#include "support/text/printable.h"
+#include "support/text/numbers.h"
+#include "support/text/unicode.h"
 
 namespace fxtrace::internal::cli {
 namespace {

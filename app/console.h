@@ -46,7 +46,7 @@ class Console {
   };
   const std::vector<ReadFile>& files_read() const { return files_read_; }
 
-  // Writes one line, "fxtrace: ...", with unprintable characters escaped (support/text/printable.h).
+  // Writes one line, "fxtrace: ...", with unprintable characters escaped (support/text/unicode.h).
   void note(const std::string& message);
   // Writes advice for the user: "note: ...", "hint: ...".
   void remark(const char* kind, const std::string& message);

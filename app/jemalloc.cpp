@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "app/exit_codes.h"
+#include "app/cli.h"
 
 extern "C" {
 // jemalloc reads this before anything else.  One arena is enough, as there is one thread.

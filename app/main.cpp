@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "app/cli.h"
-#include "app/exit_codes.h"
 #include "support/descriptor_stream.h"
 #include "support/file_aside.h"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that what a message tells people to run is safe to paste: a name or path behind an option, a command or
-"did you mean" is made by shell_word() or shell_quoted() (lib/support/text/shell_word.h), the file of a command by shell_path(), as
+"did you mean" is made by shell_word() or shell_quoted() (lib/support/text/did_you_mean.h), the file of a command by shell_path(), as
 its name may be that of an option, or in Python by repr.
 
 check_hints.py [ROOT]        prints every other place; exit code 1 when there is one

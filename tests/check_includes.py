@@ -36,7 +36,6 @@ LAYERS = {
     "graph": ["", "analysis"],
     "operators": ["", "names"],
     "opinfo": ["|rules|values", "operators"],
-    "passes": ["support"],
     "torchscript": ["language", "values", "operators", "ir", "compiler", "objects"],
     "interpreter": ["program|code", "state", "record", "propagate", "evaluate", "graph"],
     "trace": ["options|tracer", "modules", "search"],

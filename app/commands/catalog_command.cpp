@@ -25,8 +25,8 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "app/cli.h"
 #include "app/commands/catalog_merge.h"
-#include "app/exit_codes.h"
 #include "app/options/catalog_files.h"
 #include "app/options/operator_sets.h"
 #include "app/options/option_checks.h"
@@ -40,7 +40,7 @@
 #include "operators/operators.h"
 #include "opinfo/traits.h"
 #include "pipelines/answers/catalog_rows.h"
-#include "pipelines/backends.h"
+#include "pipelines/configs.h"
 #include "pipelines/read_model.h"
 
 namespace fxtrace::internal::cli {

@@ -1,9 +1,20 @@
+// The type of a command of the command line.
+#pragma once
+
+#include <functional>
+
+#include "app/console.h"
+
+namespace fxtrace::internal::cli {
+
+// Runs a command with its parsed options; returns the exit code (cli.h) or throws Error.
+using Command = std::function<int(Console&)>;
+
+}  // namespace fxtrace::internal::cli
+
 // The commands, each in the file of its name (trace_command.cpp); command_line.cpp lists them.  Each function
 // gives `app`, which has its name already, a description and options, and returns the function that runs the
 // command.
-#pragma once
-
-#include "app/commands/command.h"
 
 namespace CLI {
 class App;

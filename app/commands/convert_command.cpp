@@ -21,7 +21,6 @@
 
 #include "app/cli.h"
 #include "app/commands/commands.h"
-#include "app/exit_codes.h"
 #include "app/options/option_checks.h"
 #include "app/options/refusals.h"
 #include "app/options/trace_options.h"
@@ -29,7 +28,7 @@
 #include "app/output/output.h"
 #include "app/process/isolation.h"
 #include "pipelines/answers/conversion.h"
-#include "support/text/number_in.h"
+#include "support/text/numbers.h"
 
 namespace fxtrace::internal::cli {
 namespace {

@@ -9,27 +9,24 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/cli.h"
 #include "app/commands/commands.h"
-#include "app/exit_codes.h"
-#include "app/options/answer.h"
-#include "app/options/cost_arguments.h"
 #include "app/options/option_checks.h"
 #include "app/options/trace_options.h"
+#include "app/output/formats.h"
 #include "app/output/graphviz.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
 #include "archive/content_check.h"
-#include "archive/content_facts.h"
+#include "archive/model_file.h"
 #include "compare/comparison.h"
-#include "compare/merged_collection.h"
 #include "graph/analysis/collection_summary.h"
-#include "pipelines/model_costs.h"
-#include "pipelines/model_pair.h"
 #include "pipelines/passes.h"
-#include "writers/pictures/difference_marks.h"
+#include "pipelines/read_model.h"
 #include "writers/pictures/dot_writer.h"
 #include "writers/pictures/html_writer.h"
-#include "writers/reports/comparison_writers.h"
+#include "writers/pictures/marks.h"
+#include "writers/reports/report_writers.h"
 
 namespace fxtrace::internal::cli {
 namespace {

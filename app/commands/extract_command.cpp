@@ -8,9 +8,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/cli.h"
 #include "app/commands/commands.h"
-#include "app/exit_codes.h"
-#include "app/options/answer.h"
 #include "app/options/option_checks.h"
 #include "app/options/trace_options.h"
 #include "app/output/files.h"
@@ -20,7 +19,7 @@
 #include "graph/lint.h"
 #include "pipelines/passes.h"
 #include "pipelines/read_model.h"
-#include "support/text/shell_word.h"
+#include "support/text/did_you_mean.h"
 
 namespace fxtrace::internal::cli {
 namespace {

@@ -9,13 +9,13 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/exit_codes.h"
+#include "app/cli.h"
 #include "app/options/trace_options.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
-#include "pipelines/answers/inspect.h"
+#include "pipelines/answers/questions.h"
 #include "support/error.h"
-#include "writers/reports/inspection_writers.h"
+#include "writers/reports/report_writers.h"
 
 namespace fxtrace::internal::cli {
 namespace {

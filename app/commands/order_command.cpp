@@ -9,21 +9,18 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/cli.h"
 #include "app/commands/commands.h"
-#include "app/exit_codes.h"
-#include "app/options/answer.h"
-#include "app/options/cost_arguments.h"
 #include "app/options/option_checks.h"
 #include "app/options/trace_options.h"
+#include "app/output/formats.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
-#include "pipelines/model_costs.h"
 #include "pipelines/passes.h"
 #include "pipelines/read_model.h"
-#include "summaries/fsdp_plan.h"
 #include "summaries/use_order.h"
-#include "support/text/amount.h"
-#include "writers/reports/order_writers.h"
+#include "support/text/numbers.h"
+#include "writers/reports/report_writers.h"
 
 namespace fxtrace::internal::cli {
 namespace {

@@ -12,29 +12,25 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/cli.h"
 #include "app/commands/commands.h"
-#include "app/exit_codes.h"
-#include "app/options/answer.h"
-#include "app/options/cost_arguments.h"
 #include "app/options/operator_sets.h"
 #include "app/options/option_checks.h"
 #include "app/options/refusals.h"
 #include "app/options/trace_options.h"
 #include "app/output/files.h"
+#include "app/output/formats.h"
 #include "app/output/graphviz.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
-#include "partition/gate.h"
 #include "partition/partition.h"
 #include "pipelines/answers/conversion.h"
 #include "pipelines/answers/partition_model.h"
-#include "pipelines/backends.h"
 #include "pipelines/configs.h"
 #include "support/descriptor_stream.h"
-#include "support/text/amount.h"
-#include "support/text/columns.h"
+#include "support/text/did_you_mean.h"
 #include "support/text/identifier.h"
-#include "support/text/shell_word.h"
+#include "support/text/numbers.h"
 
 namespace fxtrace::internal::cli {
 namespace {

@@ -10,17 +10,17 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/exit_codes.h"
-#include "app/options/answer.h"
+#include "app/cli.h"
 #include "app/output/files.h"
+#include "app/output/formats.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
-#include "catalog/query.h"
+#include "catalog/untrusted_database.h"
 #include "support/json_emitter.h"
-#include "support/text/columns.h"
+#include "support/text/numbers.h"
 #include "writers/formats/csv_text.h"
 #include "writers/formats/document.h"
-#include "writers/formats/json_parts.h"
+#include "writers/formats/field_writer.h"
 
 namespace fxtrace::internal::cli {
 namespace {

@@ -6,11 +6,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/cli.h"
 #include "app/commands/commands.h"
-#include "app/exit_codes.h"
 #include "app/output/output.h"
 #include "app/schemas.h"
-#include "support/text/nearest.h"
+#include "support/text/did_you_mean.h"
 #include "support/text/words.h"
 
 namespace fxtrace::internal::cli {

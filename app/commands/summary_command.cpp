@@ -14,17 +14,16 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/exit_codes.h"
-#include "app/options/answer.h"
-#include "app/options/cost_arguments.h"
+#include "app/cli.h"
 #include "app/options/option_checks.h"
 #include "app/options/trace_options.h"
+#include "app/output/formats.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
-#include "pipelines/answers/summarize.h"
+#include "pipelines/answers/questions.h"
 #include "summaries/model_summary.h"
 #include "support/error.h"
-#include "writers/reports/summary_writers.h"
+#include "writers/reports/report_writers.h"
 
 namespace fxtrace::internal::cli {
 namespace {

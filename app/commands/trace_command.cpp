@@ -11,9 +11,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/exit_codes.h"
-#include "app/options/cost_arguments.h"
-#include "app/options/pass_list.h"
+#include "app/cli.h"
 #include "app/options/trace_options.h"
 #include "app/output/files.h"
 #include "app/output/formats.h"
@@ -21,11 +19,9 @@
 #include "app/process/isolation.h"
 #include "graph/analysis/collection_summary.h"
 #include "graph/analysis/text_form.h"
-#include "pipelines/model_costs.h"
 #include "pipelines/passes.h"
 #include "pipelines/read_model.h"
 #include "support/log.h"
-#include "support/timer.h"
 
 namespace fxtrace::internal::cli {
 namespace {

@@ -12,15 +12,15 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/exit_codes.h"
-#include "app/options/answer.h"
+#include "app/cli.h"
 #include "app/options/option_checks.h"
 #include "app/options/trace_options.h"
+#include "app/output/formats.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
 #include "pipelines/answers/model_verification.h"
 #include "verify/report.h"
-#include "writers/reports/summary_writers.h"
+#include "writers/reports/report_writers.h"
 
 namespace fxtrace::internal::cli {
 namespace {

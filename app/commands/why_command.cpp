@@ -9,15 +9,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/cli.h"
 #include "app/commands/commands.h"
-#include "app/exit_codes.h"
-#include "app/options/answer.h"
 #include "app/options/trace_options.h"
+#include "app/output/formats.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
-#include "pipelines/answers/explain.h"
-#include "pipelines/saved_collection.h"
-#include "writers/reports/explanation_writers.h"
+#include "pipelines/answers/questions.h"
+#include "pipelines/read_model.h"
+#include "writers/reports/report_writers.h"
 
 namespace fxtrace::internal::cli {
 namespace {

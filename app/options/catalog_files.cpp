@@ -15,8 +15,8 @@
 #include <CLI/CLI.hpp>
 
 #include "app/options/option_checks.h"
-#include "support/fnv_hash.h"
-#include "support/text/number_in.h"
+#include "support/hashes.h"
+#include "support/text/numbers.h"
 
 namespace fxtrace::internal::cli {
 namespace {

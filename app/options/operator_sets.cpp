@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "app/output/files.h"
-#include "pipelines/backends.h"
+#include "pipelines/configs.h"
 #include "support/error.h"
 
 namespace fxtrace::internal::cli {

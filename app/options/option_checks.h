@@ -12,8 +12,8 @@
 #include <CLI/CLI.hpp>
 
 #include "support/error.h"
-#include "support/text/nearest.h"
-#include "support/text/number_in.h"
+#include "support/text/did_you_mean.h"
+#include "support/text/numbers.h"
 #include "support/text/words.h"
 
 namespace fxtrace::internal::cli {

@@ -1,15 +1,33 @@
 #include "app/options/trace_options.h"
 
 #include <algorithm>
+#include <sstream>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 
 #include "app/options/option_checks.h"
-#include "app/options/pass_list.h"
 #include "app/output/files.h"
+#include "passes/pass.h"
+#include "support/log.h"
+#include "trace/options/option_table.h"
 
 namespace fxtrace::internal::cli {
+
+void VerboseArgument::add_to(CLI::App& app) {
+  app.add_flag("-v,--verbose", verbose_, "report progress and timings on stderr")->group("Output");
+}
+
+void VerboseArgument::add_timings_to(CLI::App& app) {
+  app.add_flag("--timings", timings_, "report on stderr how long loading, tracing, passes and writing took")
+      ->group("Output");
+}
+
+void VerboseArgument::set_up_log(Console& console) const {
+  log::set_up(console.err(), {verbose_, console.colour(), timings_});
+}
 
 void TraceArguments::add_to(CLI::App& app) {
   bool has_passes = false;
@@ -90,6 +108,41 @@ void ModelArguments::add_to(CLI::App& app) {
 Config ModelArguments::set_up(Console& console) const {
   verbose.set_up_log(console);
   return trace.resolve(console);
+}
+
+namespace {
+
+std::string list_of_passes() {
+  std::size_t width = 0;
+  for (const Pass& pass : passes()) width = std::max(width, pass.name.size());
+  std::ostringstream text;
+  for (const Pass& pass : passes()) {
+    const std::string padding(width - pass.name.size(), ' ');
+    text << (&pass == &passes().front() ? "" : "\n") << pass.name << padding << "  " << pass.help;
+  }
+  return text.str();
+}
+
+}  // namespace
+
+void add_list_of_passes(CLI::App& app) {
+  app.add_flag_callback(
+         "--list-passes", [] { throw CLI::CallForVersion(list_of_passes(), 0); }, "list the passes")
+      ->group(kOptionGroups[kPasses])
+      ->trigger_on_parse();
+}
+
+void CostArguments::add_to(CLI::App& app, const char* group) {
+  app.add_option_function<std::string>(
+         "--at",
+         [this](const std::string& text) {
+           for (GivenSizes& each : read_given_sizes(text)) at.push_back(std::move(each));
+         },
+         "compute shapes and costs at these sizes of dimensions or inputs: batch=1,seq=4096 or "
+         "x=1x3x224x224. Repeatable")
+      ->type_name("NAME=N,..")
+      ->trigger_on_parse()
+      ->group(group);
 }
 
 }  // namespace fxtrace::internal::cli

@@ -1,4 +1,4 @@
-// The options shared by the commands that load a model: options of the trace, of isolation and of messages.
+// The option -v of every command, and --timings.
 #pragma once
 
 #include <functional>
@@ -7,9 +7,34 @@
 #include <string_view>
 #include <vector>
 
-#include "app/options/verbose.h"
+#include "app/console.h"
 #include "app/process/isolation.h"
+#include "costs/graph_costs.h"
 #include "trace/options/option_table.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fxtrace::internal::cli {
+
+// The parsed options.  CLI11 writes into this object after add_to(), so it must not be moved before parsing
+// ends.
+class VerboseArgument {
+ public:
+  void add_to(CLI::App& app);
+  void add_timings_to(CLI::App& app);  // for commands that trace and write
+  // Directs the log to the console.
+  void set_up_log(Console& console) const;
+
+ private:
+  bool verbose_ = false;
+  bool timings_ = false;
+};
+
+}  // namespace fxtrace::internal::cli
+
+// The options shared by the commands that load a model: options of the trace, of isolation and of messages.
 
 namespace CLI {
 class App;
@@ -66,6 +91,35 @@ struct ModelArguments {
   void add_to(CLI::App& app);
   // Directs the log to the console, and returns the configuration.  Throws Error(kUsage).
   Config set_up(Console& console) const;
+};
+
+}  // namespace fxtrace::internal::cli
+
+// The list of graph passes.
+
+namespace CLI {
+class App;
+}
+
+namespace fxtrace::internal::cli {
+
+// Adds the option --list-passes, which prints the passes and ends the run.
+void add_list_of_passes(CLI::App& app);
+
+}  // namespace fxtrace::internal::cli
+
+// The options of commands that show costs: --at for sizes, and --cost for the user's own operators.
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace fxtrace::internal::cli {
+
+struct CostArguments {
+  std::vector<GivenSizes> at;
+
+  void add_to(CLI::App& app, const char* group);
 };
 
 }  // namespace fxtrace::internal::cli

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "app/console.h"
 #include "app/output/output.h"
@@ -44,5 +45,21 @@ class Graphviz {
 // outlive the output.
 void connect_graphviz(Output& output, const char* format, const IsolationArguments& isolation,
                       Console& console);
+
+// Checks that DOT contains only what write_dot() writes.  The text comes from the untrusted process that read
+// the model, and some attributes of Graphviz are dangerous: `image` and `shapefile` read files, `href` makes
+// links.
+
+// Describes the first foreign part: "the attribute 'image'"; empty when there is none.
+std::string find_foreign_dot(std::string_view text);
+
+// Draws the titles of boxes last, on a background: Graphviz draws edges across the titles of boxes that they
+// lead into, and now the edges pass behind them.
+
+// Returns Graphviz's SVG with the titles at its end.
+std::string svg_with_titles_last(std::string_view svg);
+
+// Returns a layout, as `dot -Tdot` writes it, for `dot -Knop2` to draw: titles become nodes at their places.
+std::string layout_with_titles_last(std::string_view layout);
 
 }  // namespace fxtrace::internal::cli

@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "support/descriptor.h"
 #include "support/descriptor_stream.h"
-#include "support/text/number_in.h"
+#include "support/scope_guard.h"
+#include "support/text/numbers.h"
 
 namespace fxtrace::internal::cli {
 namespace {

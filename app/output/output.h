@@ -42,8 +42,8 @@
 
 #include "app/console.h"
 #include "app/output/files.h"
-#include "support/descriptor.h"
 #include "support/file_aside.h"
+#include "support/scope_guard.h"
 
 namespace fxtrace::internal::cli {
 

@@ -7,8 +7,10 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <iostream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,9 +20,33 @@
 #include <unistd.h>
 
 #include "support/error.h"
-#include "support/text/printable.h"
+#include "support/text/numbers.h"
+#include "support/text/unicode.h"
 
 namespace fxtrace::internal::cli {
+namespace {
+
+constexpr auto kFirst = std::chrono::milliseconds(1'000);
+constexpr auto kPause = std::chrono::milliseconds(200);
+constexpr char kClear[] = "\r\033[K";
+
+}  // namespace
+
+ByteProgress::ByteProgress(std::string what) : what_(std::move(what)), shows_(::isatty(STDERR_FILENO) == 1) {}
+
+void ByteProgress::show(std::uint64_t bytes) {
+  const auto now = Clock::now();
+  if (!shows_ || bytes == 0 || now - told_ < (was_told_ ? kPause : kFirst)) return;
+  told_ = now;
+  is_told_ = was_told_ = true;
+  std::cerr << kClear << what_ << ": " << bytes_text(static_cast<std::int64_t>(bytes)) << std::flush;
+}
+
+void ByteProgress::clear() {
+  if (is_told_) std::cerr << kClear << std::flush;
+  is_told_ = false;
+}
+
 namespace {
 
 // Closes the descriptors from `first` to `last` on kernels without close_range() (before Linux 5.9).

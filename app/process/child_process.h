@@ -1,6 +1,7 @@
-// Tools to run an untrusted child process: its open descriptors, its messages, and its time limit.
+// The progress of a long copy, shown on a terminal.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -9,10 +10,33 @@
 
 #include <sys/types.h>
 
-#include "app/process/byte_progress.h"
-#include "support/descriptor.h"
+#include "support/scope_guard.h"
 
 namespace fxtrace::internal::cli {
+
+// A line on stderr, if that is a terminal, that is overwritten as the copy goes on.  It appears after a
+// second.
+class ByteProgress {
+ public:
+  explicit ByteProgress(std::string what);  // "reading stdin"
+  ~ByteProgress() { clear(); }
+  ByteProgress(const ByteProgress&) = delete;
+  ByteProgress& operator=(const ByteProgress&) = delete;
+
+  bool shows() const { return shows_; }
+  void show(std::uint64_t bytes);
+  void clear();  // makes room for other lines
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string what_;
+  bool shows_;
+  bool is_told_ = false, was_told_ = false;
+  Clock::time_point told_ = Clock::now();
+};
+
+// Tools to run an untrusted child process: its open descriptors, its messages, and its time limit.
 
 // Closes all descriptors of this process but stderr and `kept`; stdin and stdout become /dev/null unless they
 // are kept.

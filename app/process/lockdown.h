@@ -27,7 +27,7 @@
 // 6. No capability is left, except CAP_DAC_READ_SEARCH at kReadFiles: a library may lie in a folder that only
 //    its owner may read.
 // 7. Landlock and seccomp work without each other.  What is missing is returned to the caller, who decides
-//    (isolated_process.cpp refuses to go on without both).
+//    (isolation.cpp refuses to go on without both).
 //
 // Example: the child of `fxtrace trace model.pt --op-library libmy_ops.so`.
 //   lock_down(kReadFiles); dlopen() of LibTorch and of libmy_ops.so works.  Code in libmy_ops.so that runs

@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/exit_codes.h"
-#include "app/process/isolated_process.h"
+#include "app/cli.h"
+#include "app/process/isolation.h"
 #include "support/descriptor_stream.h"
 
 namespace fxtrace::internal::cli {

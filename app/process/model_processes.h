@@ -12,8 +12,8 @@
 #include "app/console.h"
 #include "app/output/files.h"
 #include "app/process/isolation.h"
-#include "support/descriptor.h"
 #include "support/error.h"
+#include "support/scope_guard.h"
 
 namespace fxtrace::internal::cli {
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "app/cli.h"
-#include "app/exit_codes.h"
 
 // Receives what the run wrote to a stream: 1 is stdout, 2 is stderr.
 using FxtraceReceive = void (*)(int stream, const char* bytes, std::size_t size);

@@ -96,7 +96,13 @@ struct Argument {
                    Slice, NodeId, Dtype, Device, Layout, MemoryFormat, GraphRef, Function>;
   Variant value;
 
-  Argument() = default;
+  // What all variants have is compiled once, and not in each file that includes this.
+  Argument() noexcept;
+  Argument(const Argument& other);
+  Argument(Argument&& other) noexcept;
+  Argument& operator=(const Argument& other);
+  Argument& operator=(Argument&& other) noexcept;
+  ~Argument();
   template <class T>
     requires(!std::is_same_v<std::remove_cvref_t<T>, Argument>)
   Argument(T&& v) : value(std::forward<T>(v)) {}  // NOLINT: implicit on purpose, arguments read like literals
@@ -123,7 +129,6 @@ struct Argument::DictItem {
 inline bool Argument::Dict::operator==(const Dict& other) const { return items == other.items; }
 inline Argument::Argument(const char* text) : value(std::string(text)) {}
 inline Argument::Argument(int v) : value(std::int64_t{v}) {}
-inline bool Argument::operator==(const Argument& other) const { return value == other.value; }
 
 // Returns the items of a list or tuple; null for anything else.
 inline const std::vector<Argument>* items_of(const Argument& argument) {

@@ -5,8 +5,8 @@
 #include <unordered_set>
 
 #include "analysis/effects.h"
-#include "operators/higher_order.h"
 #include "operators/operators.h"
+#include "operators/target.h"
 #include "opinfo/operator_entry.h"
 #include "opinfo/traits.h"
 #include "support/error.h"

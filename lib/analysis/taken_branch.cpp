@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/node_spec.h"
 #include "graph/rewrite.h"
 #include "graph/subgraph_call.h"
 #include "operators/target.h"

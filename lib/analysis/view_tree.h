@@ -1,3 +1,55 @@
+// Stride analysis: the strides of tensors, where they are certain, which decide whether reshape() returns a
+// view or a copy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "analysis/alias_regions.h"
+#include "analysis/layout/stride_rules.h"
+
+namespace fxtrace::internal {
+
+class Strides {
+ public:
+  // `is_subgraph`: inputs are not assumed to be contiguous.  All three references must outlive this.
+  Strides(const ModuleGraph& graph, Semantics& semantics, const AliasRegions& memory, bool is_subgraph)
+      : graph_(graph), semantics_(semantics), memory_(memory), is_subgraph_(is_subgraph) {}
+
+  struct Reshaped {
+    ReshapeResult result = ReshapeResult::kUnknown;
+    std::vector<NodeId> contiguous = {};  // the inputs of the graph that were assumed to be contiguous
+  };
+  // Returns what reshape(), flatten(), contiguous() and the like return: a view of the first argument if its
+  // strides allow one, the argument itself, or a copy.
+  Reshaped reshaped(const Node& node);
+
+ private:
+  struct KnownStrides {
+    SizesAndStrides tensor;
+    std::set<std::uint32_t> inputs;  // as `contiguous` above
+  };
+
+  std::optional<KnownStrides> strides_of(const Node& node) const;
+  // Returns the call; what it asks for is added to the inputs.
+  StridedCall call(const Node& node, const OperatorEntry& info, std::set<std::uint32_t>& inputs) const;
+
+  const ModuleGraph& graph_;
+  Semantics& semantics_;
+  const AliasRegions& memory_;
+  bool is_subgraph_;
+  bool is_read_ = false;
+  std::unordered_map<std::uint32_t, KnownStrides> known_;  // by node
+};
+
 // View analysis for functionalization: maps each value of a written region to a tensor, and each tensor
 // either to memory of its own or to the base that it is a view of.
 //
@@ -24,7 +76,7 @@
 //    input that nobody uses later.
 // 7. An operator may return a view or a copy, depending on strides (reshape).  A region with such results is
 //    covered only if no other root of it is used after any of its writes: then the difference is not
-//    observable.  Otherwise the walk is repeated with strides (strides.h), for which inputs may be assumed
+//    observable.  Otherwise the walk is repeated with strides (view_tree.h), for which inputs may be assumed
 //    to be contiguous; these are the assumptions().
 //
 // Example:
@@ -38,22 +90,6 @@
 //
 // Without the clone, %c would be the input %x, whose sizes would change for the caller: transpose_ is
 // refused, and with it all of the region, the copy_ included.
-#pragma once
-
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <string>
-#include <unordered_map>
-#include <unordered_set>
-#include <utility>
-#include <vector>
-
-#include "analysis/alias_regions.h"
-#include "analysis/layout/strides.h"
-
-namespace fxtrace::internal {
 
 using TensorNumber = std::uint32_t;
 inline constexpr TensorNumber kNoTensor = UINT32_MAX;

@@ -6,7 +6,7 @@
 
 #include "analysis/node_arguments.h"
 #include "graph/rewrite.h"
-#include "support/find_position.h"
+#include "support/integers.h"
 
 namespace fxtrace::internal {
 namespace {

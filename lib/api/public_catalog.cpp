@@ -7,7 +7,7 @@
 
 #include "api/public_parts.h"
 #include "catalog/database.h"
-#include "catalog/query.h"
+#include "catalog/untrusted_database.h"
 #include "pipelines/answers/catalog_rows.h"
 
 namespace fxtrace {

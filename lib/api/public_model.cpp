@@ -11,16 +11,15 @@
 
 #include "api/public_parts.h"
 #include "costs/custom_costs.h"
-#include "pipelines/answers/explain.h"
-#include "pipelines/answers/summarize.h"
-#include "pipelines/model_pair.h"
+#include "pipelines/answers/questions.h"
 #include "pipelines/passes.h"
+#include "pipelines/read_model.h"
 #include "support/descriptor_stream.h"
 #include "support/error.h"
 #include "support/file_aside.h"
 #include "support/text/glob.h"
 #include "trace/options/input_spec.h"
-#include "trace/options/rule_json.h"
+#include "trace/options/option_json.h"
 
 namespace fxtrace {
 

@@ -12,12 +12,10 @@
 #include "fxtrace/collection.h"
 #include "fxtrace/model.h"
 #include "pipelines/answers/conversion.h"
-#include "pipelines/answers/inspect.h"
 #include "pipelines/answers/model_verification.h"
-#include "pipelines/command_run.h"
+#include "pipelines/answers/questions.h"
 #include "pipelines/read_model.h"
 #include "rules/rule.h"
-#include "summaries/fsdp_plan.h"
 #include "summaries/use_order.h"
 #include "verify/report.h"
 

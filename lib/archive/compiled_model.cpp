@@ -10,7 +10,7 @@
 #include "archive/zip_archive.h"
 #include "support/error.h"
 #include "support/json_document.h"
-#include "support/text/number_in.h"
+#include "support/text/numbers.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "archive/content_facts.h"
 #include "archive/file_kind.h"
+#include "archive/model_file.h"
 #include "archive/zip_archive.h"
 
 namespace fxtrace::internal {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "archive/little_endian.h"
-#include "archive/pickle_scan.h"
+#include "archive/model_file.h"
+#include "archive/pickle_machine.h"
 #include "archive/zip_archive.h"
 
 namespace fxtrace::internal {

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "archive/content_facts.h"
 #include "support/error.h"
 
 namespace fxtrace::internal {

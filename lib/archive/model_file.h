@@ -5,11 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-#include "support/descriptor.h"
+#include "support/scope_guard.h"
 
 namespace fxtrace::internal {
 
@@ -56,6 +59,37 @@ class ModelFile {
   std::array<std::int64_t, 4> times_{};  // times of the last changes, when it was opened
   std::shared_ptr<const Descriptor> descriptor_;
   std::shared_ptr<ContentDigests> digests_;
+};
+
+// Little-endian integers in the bytes of a file.
+
+// Returns the unsigned integer of `size` bytes (at most 8) that begins at `at`.  All its bytes must be there.
+inline std::uint64_t little_endian(std::string_view bytes, std::size_t at, int size) {
+  std::uint64_t value = 0;
+  for (int i = size - 1; i >= 0; --i)
+    value = (value << 8) | static_cast<unsigned char>(bytes[at + static_cast<std::size_t>(i)]);
+  return value;
+}
+
+// What is known of the bytes of records: their digests, and the records whose bytes are not what the archive
+// says.
+
+// A record whose bytes are not what the archive says of them, as content_check.h finds it and the rule of
+// `check --verify-content` judges it.
+struct ContentFault {
+  std::string
+      record;  // its name, "a.pt/data.pkl" within an archive in the archive; empty for the file itself
+  std::string message;
+  bool is_undecided = false;  // there is no checksum
+};
+inline constexpr char kWrongBytes[] = "its bytes do not match their checksum in the archive";
+
+// The digests of records that were read, of all archives in a file.
+struct ContentDigests {
+  // SHA-256 as digits, by place: 0, or the number of an archive in memory; and the offset there.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> by_place;
+  std::uint64_t memories = 0;        // archives in memory so far
+  std::vector<std::string> damaged;  // the names of records whose bytes do not match their checksum
 };
 
 }  // namespace fxtrace::internal

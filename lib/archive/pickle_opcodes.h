@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "archive/little_endian.h"
+#include "archive/model_file.h"
 
 namespace fxtrace::internal {
 

@@ -9,9 +9,8 @@
 
 #include <zlib.h>
 
-#include "archive/content_facts.h"
-#include "archive/little_endian.h"
-#include "support/sha256.h"
+#include "archive/model_file.h"
+#include "support/hashes.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -13,9 +13,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "catalog/sqlite_handles.h"
-#include "support/descriptor.h"
+#include "catalog/sqlite.h"
 #include "support/error.h"
+#include "support/scope_guard.h"
 
 namespace fxtrace::internal::catalog {
 namespace {

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "catalog/row_stream.h"
 #include "catalog/tables.h"
 
 namespace fxtrace::internal::catalog {

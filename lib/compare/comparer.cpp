@@ -6,7 +6,7 @@
 #include "graph/analysis/collection_summary.h"
 #include "graph/analysis/text_form.h"
 #include "support/text/qualified_name.h"
-#include "support/text/utf8.h"
+#include "support/text/unicode.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -16,7 +16,6 @@
 
 #include "compare/comparison.h"
 #include "compare/pairing/compared_graph.h"
-#include "compare/pairing/compared_side.h"
 #include "compare/pairing/module_pairs.h"
 #include "compare/pairing/node_pairs.h"
 #include "graph/graph_collection.h"
@@ -97,7 +96,7 @@ class Comparer {
   // modules of one type only, since other types have other values.  None equals a missing value.
   void compare_attributes(const ModuleRecord& a, const ModuleRecord& b);
 
-  // --- parameters: compare_parameters.cpp ---
+  // --- parameters: compare_modules.cpp ---
 
   void compare_parameters();
   // Returns whether the record is a number in the code of TorchScript, of which torch.export makes a buffer.
@@ -169,7 +168,7 @@ class Comparer {
   // one or has changed, or a parameter has.
   bool follows_others(const Current& now, Place i, Place j) const;
 
-  // --- arguments: compare_arguments.cpp ---
+  // --- arguments: compare_nodes.cpp ---
 
   void compare_arguments(Current& now, Place i, Place j);
   // Compares all arguments as one text: for nodes that do something else, whose arguments have other names,
@@ -192,7 +191,7 @@ class Comparer {
   bool is_same_value(Current& now, const Argument& a, const Argument& b);
   static bool is_same_node(const Current& now, NodeId a, NodeId b);
 
-  // --- order and guards: compare_order.cpp ---
+  // --- order and guards: compare_graphs.cpp ---
 
   // A pair that moved, with its predecessors on both sides.
   struct Moved {
@@ -211,7 +210,7 @@ class Comparer {
 
   void compare_guards(const ModuleGraph& a, const ModuleGraph& b, const Renames& renames);
 
-  // --- costs: compare_costs.cpp ---
+  // --- costs: compare_modules.cpp ---
 
   struct CostPair {
     std::optional<SymInt> before, after;

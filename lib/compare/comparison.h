@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/graph_collection.h"
@@ -157,5 +158,29 @@ void leave_out(ModelComparison& comparison, DifferenceKind kind);
 // Joins modules with the same differences whose paths differ in numbers alone: h.0, h.1, ..., h.11 become the
 // first one.
 void fold_equal_modules(ModelComparison& comparison);
+
+// Merged collection: two collections as one, for a picture of their differences.
+
+// The second collection, with nodes and modules that only the first has: these are where they were, and
+// nothing takes their values.  Its file is "a.pt → b.pt".  It is made to be drawn, and cannot run.
+struct MergedCollection {
+  GraphCollection collection;
+  std::unordered_map<const Node*, Change> nodes;         // marked nodes of its graphs and their bodies
+  std::unordered_map<std::string_view, Change> modules;  // marked modules, by path
+};
+
+// Merges two collections.  `comparison` is the result of compare() with all kinds, and not folded;
+// differences of the kinds `marked` become marks.
+MergedCollection merge(const GraphCollection& before, const GraphCollection& after,
+                       const ModelComparison& comparison, DifferenceKinds marked);
+
+// Inlined methods: calls of methods other than forward, as torch.export records them.
+
+// Returns whether a graph of the collection calls such a method.
+bool has_method_calls(const GraphCollection& collection);
+
+// Returns the collection with the nodes of such methods as a part of the forward that calls them.  Modules of
+// which no other code runs are unvisited then.
+GraphCollection with_methods_inlined(GraphCollection collection);
 
 }  // namespace fxtrace::internal

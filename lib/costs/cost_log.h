@@ -1,3 +1,41 @@
+// Sums of many symbolic sizes.  The memory in use changes with every call, and most sizes are numbers or
+// multiples of the same few terms, so a sum is kept as a vector of coefficients of common terms.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graph/node.h"
+#include "opinfo/operator_entry.h"
+#include "symbolic/polynomial.h"
+#include "symbolic/sym_int.h"
+
+namespace fxtrace::internal {
+
+class TermSums {
+ public:
+  using Sum = std::vector<std::int64_t>;  // coefficients by term; 0 beyond the end
+
+  // All functions throw SymbolicError when 64 bits are not enough, or there are too many terms.
+  void add(Sum& sum, const SymInt& size) { add(sum, size, 1); }
+  void subtract(Sum& sum, const SymInt& size) { add(sum, size, -1); }
+  SymInt size(const Sum& sum) const;
+
+ private:
+  void add(Sum& sum, const SymInt& size, std::int64_t sign);
+  std::size_t place_of(const symbolic::Term& term);
+
+  std::vector<symbolic::Term> terms_{symbolic::Term{}};  // the constant first; coefficients are ignored
+};
+
+// Returns whether every coefficient of `sum` is at least that of `other`.
+bool is_no_less(const TermSums::Sum& sum, const TermSums::Sum& other);
+
 // Costs of a sequence of calls, in execution order: MACs, activation bytes, and the peak of live memory.
 //
 // The peak needs lifetimes: memory is live from the call that allocates it to the last call that uses it, and
@@ -32,21 +70,6 @@
 //   3  n = neg(v)      n          batch*3072   h: call 3 is the last use of its block
 //   4  y = exp(n)      y          batch*3072   n; y is returned, so it is kept alive
 // activation_bytes is batch*3072 (h, n and y), and peak_bytes is batch*3072.
-#pragma once
-
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include "costs/term_sums.h"
-#include "graph/cost.h"
-#include "opinfo/operator_entry.h"
-
-namespace fxtrace::internal {
 
 // Returns the greater of two costs, by MACs, where only one of them is incurred; when they cannot be
 // compared, a bound for both.

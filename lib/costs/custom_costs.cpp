@@ -7,10 +7,9 @@
 #include "opinfo/rules/shape_helpers.h"
 #include "opinfo/rules/shape_rules.h"
 #include "support/error.h"
-#include "support/find_position.h"
-#include "support/text/nearest.h"
-#include "support/text/number_in.h"
-#include "support/text/shell_word.h"
+#include "support/integers.h"
+#include "support/text/did_you_mean.h"
+#include "support/text/numbers.h"
 #include "symbolic/python_operators.h"
 
 namespace fxtrace::internal {

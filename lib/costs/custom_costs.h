@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/cost.h"
 #include "graph/graph_collection.h"
+#include "graph/node.h"
 #include "shapes/abstract_value.h"
 #include "symbolic/expression.h"
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -9,12 +11,17 @@
 
 #include "costs/custom_costs.h"
 #include "costs/node_costs.h"
+#include "graph/analysis/input_sizes.h"
 #include "opinfo/rules/shape_helpers.h"
-#include "opinfo/stored_parts.h"
-#include "support/saturated.h"
+#include "opinfo/traits.h"
+#include "support/error.h"
+#include "support/integers.h"
+#include "support/text/did_you_mean.h"
+#include "support/text/identifier.h"
+#include "support/text/numbers.h"
+#include "support/text/words.h"
 
 namespace fxtrace::internal {
-
 namespace {
 
 // A parameter, buffer or constant of the model.
@@ -202,6 +209,298 @@ void add_costs(GraphCollection& collection) {
   OwnedBytes read, all;
   const CustomCosts custom(collection.custom_costs);
   for (ModuleGraph& graph : collection.graphs) GraphCosts(owned, custom, read, all, graph, false).run();
+}
+
+namespace {
+
+using Numbers = std::map<std::string, std::int64_t>;
+using SizesByName = std::map<std::string, SymInt>;
+
+Error wrong_sizes(const std::string& text) {
+  return usage_error("--at: expected NAME=N,.. or INPUT=NxN.., got '" + text + "'",
+                     {"--at batch=1,seq=4096 or --at x=1x3x224x224"});
+}
+
+// Parses "1x3x224", "[1,3,224]" or "8"; returns nothing for other texts.
+std::optional<std::vector<std::int64_t>> read_numbers(std::string_view text) {
+  const bool is_list = text.size() >= 2 && text.front() == '[' && text.back() == ']';
+  if (is_list) text = text.substr(1, text.size() - 2);
+  std::vector<std::int64_t> numbers;
+  if (is_list && text.empty()) return numbers;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(is_list ? ',' : 'x', at), text.size());
+    const auto number = number_in<std::int64_t>(text.substr(at, end - at));
+    if (!number || *number < 0) return std::nullopt;
+    numbers.push_back(*number);
+    at = end + 1;
+  }
+  return numbers;
+}
+
+template <class F>
+void for_each_meta(const ModuleGraph& graph, const F& f) {
+  for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) f(*graph.graph.node(id).meta);
+  for (const Subgraph& subgraph : graph.subgraphs) for_each_meta(subgraph.graph, f);
+}
+
+const Node* find_input(const GraphCollection& collection, const std::string& name) {
+  if (collection.graphs.empty()) return nullptr;
+  const Graph& graph = collection.graphs.front().graph;
+  for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
+    const Node& node = graph.node(id);
+    if (node.op == Opcode::kPlaceholder && (node.name == name || *node.target == name)) return &node;
+  }
+  return nullptr;
+}
+
+// Solves for the numbers of names, from given names and from sizes of inputs: a given size of batch*2+1 is
+// an equation for batch.
+class Solver {
+ public:
+  explicit Solver(const GraphCollection& collection) : collection_(collection) {}
+
+  Numbers solve(const std::vector<GivenSizes>& given) {
+    const std::vector<std::string> names = names_of_sizes(collection_);
+    for (const GivenSizes& each : given) {
+      if (std::ranges::find(names, each.name) != names.end() && each.sizes.size() == 1) {
+        bind(each.name, each.sizes.front());
+      } else if (const Node* input = find_input(collection_, each.name)) {
+        add_input(*input, each);
+      } else {
+        refuse_name(each, names);
+      }
+    }
+    // An equation may need names that another one determines.
+    for (bool has_learned = true; has_learned;) {
+      has_learned = false;
+      for (Equation& equation : equations_) has_learned = learn(equation) || has_learned;
+    }
+    for (const Equation& equation : equations_) {
+      if (equation.is_done) continue;
+      const std::vector<std::string> open = equation.size.substitute(sizes_).symbols();
+      throw usage_error("--at: " + equation.input + " does not determine " + joined(open) +
+                            ": a size of it is " + equation.size.text(),
+                        {"give it itself: --at " + shell_word(open.front() + "=N")});
+    }
+    return numbers_;
+  }
+
+ private:
+  struct Equation {
+    std::string input;
+    SymInt size;
+    std::int64_t number;
+    bool is_done = false;
+  };
+
+  void add_input(const Node& input, const GivenSizes& given) {
+    std::vector<Expression> sizes;
+    if (input.meta->shape) {
+      sizes = *input.meta->shape;
+    } else if (input.meta->value) {
+      sizes = {*input.meta->value};
+    } else {
+      throw usage_error("--at: the sizes of " + given.name + " are not known", how_to_name("batch"));
+    }
+    if (sizes.size() != given.sizes.size()) {
+      throw usage_error("--at: " + given.name + " has " + counted(std::ssize(sizes), "size") + ", not " +
+                        std::to_string(given.sizes.size()) + ": " + list_text(sizes));
+    }
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (const SymInt* size = sizes[i].size()) equations_.push_back({given.name, *size, given.sizes[i]});
+    }
+  }
+
+  static std::string list_text(const std::vector<Expression>& sizes) {
+    return "[" + joined(sizes, &Expression::text) + "]";
+  }
+
+  std::vector<std::string> how_to_name(const std::string& name) const {
+    const std::string option = option_to_name_a_size(collection_, is_identifier(name) ? name : "batch");
+    return {"no size of this model has a name" + (option.empty() ? "" : "; " + option + " gives one")};
+  }
+
+  [[noreturn]] void refuse_name(const GivenSizes& given, const std::vector<std::string>& names) const {
+    std::vector<std::string> inputs;
+    if (!collection_.graphs.empty()) {
+      const Graph& graph = collection_.graphs.front().graph;
+      for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
+        if (graph.node(id).op == Opcode::kPlaceholder && graph.node(id).meta->shape)
+          inputs.push_back(graph.node(id).name);
+      }
+    }
+    if (std::ranges::find(names, given.name) != names.end())
+      throw usage_error("--at: " + given.name + " is one size, not " + std::to_string(given.sizes.size()));
+    std::vector<std::string> all = names;
+    all.insert(all.end(), inputs.begin(), inputs.end());
+    std::vector<std::string> hints;
+    constexpr std::size_t kMostNames = 20;
+    const auto some = [](std::vector<std::string> list) {
+      if (list.size() > kMostNames) list.resize(kMostNames);
+      return joined(list);
+    };
+    if (names.empty())
+      hints = how_to_name(given.sizes.size() == 1 ? given.name : "batch");
+    else
+      hints.push_back("sizes: " + some(names));
+    if (!inputs.empty()) hints.push_back("inputs: " + some(inputs));
+    throw usage_error(
+        "--at: no size and no input is named '" + given.name + "'" + did_you_mean(given.name, all), hints);
+  }
+
+  void bind(const std::string& name, std::int64_t number) {
+    const auto [known, is_new] = numbers_.emplace(name, number);
+    if (!is_new && known->second != number) {
+      throw usage_error("--at: " + name + " cannot be " + std::to_string(known->second) + " and " +
+                        std::to_string(number));
+    }
+    sizes_.insert_or_assign(name, SymInt(number));
+  }
+
+  bool learn(Equation& equation) {
+    if (equation.is_done) return false;
+    const SymInt size = equation.size.substitute(sizes_);
+    if (const auto number = size.number()) {
+      if (*number != equation.number) {
+        throw usage_error("--at: a size of " + equation.input + " is " + std::to_string(*number) + ", not " +
+                              std::to_string(equation.number),
+                          {"sizes that are numbers in the graph are fixed"});
+      }
+      return equation.is_done = true;
+    }
+    const std::vector<std::string> names = size.symbols();
+    if (names.size() != 1) return false;
+    const auto at = [&](std::int64_t value) { return size.evaluate({{names[0], value}}); };
+    const auto zero = at(0), one = at(1);
+    if (!zero || !one || *zero == *one || (equation.number - *zero) % (*one - *zero) != 0) return false;
+    const std::int64_t value = (equation.number - *zero) / (*one - *zero);
+    if (value < 0 || at(value) != equation.number) return false;
+    bind(names[0], value);
+    return equation.is_done = true;
+  }
+
+  const GraphCollection& collection_;
+  Numbers numbers_;
+  SizesByName sizes_;
+  std::vector<Equation> equations_;
+};
+
+class SizeSetter {
+ public:
+  explicit SizeSetter(const SizesByName& sizes) : sizes_(sizes) {}
+
+  void set(ModuleGraph& graph) const {
+    for (const NodeId id : graph.graph.order()) {
+      const Node& node = graph.graph.node(id);
+      if (has_names(*node.meta)) {
+        Meta meta = *node.meta;
+        set(meta, node.name);
+        graph.graph.set_meta(id, std::move(meta));
+      }
+      if (*graph.graph.node(id).cost) {
+        Cost cost = **graph.graph.node(id).cost;
+        set(cost);
+        graph.graph.set_cost(id, std::move(cost));
+      }
+    }
+    if (graph.cost) set(*graph.cost);
+    for (Subgraph& subgraph : graph.subgraphs) set(subgraph.graph);
+  }
+
+  void set(Meta& meta, const std::string& of) const {
+    const auto changed = [&](const Expression& size) {
+      return size.map_sizes([&](const SymInt& s) { return number(s); });
+    };
+    if (meta.value) meta.value = changed(*meta.value);
+    if (!meta.shape) return;
+    for (Expression& size : *meta.shape) {
+      size = changed(size);
+      if (size.number().value_or(0) < 0)
+        throw usage_error("--at: these sizes are too small for the model: " + (of.empty() ? "a result" : of) +
+                          " would have a size of " + std::to_string(*size.number()));
+    }
+  }
+
+ private:
+  static bool has_names(const Meta& meta) {
+    if (meta.value && !meta.value->number()) return true;
+    return meta.shape &&
+           std::ranges::any_of(*meta.shape, [](const Expression& size) { return !size.number(); });
+  }
+
+  SymInt number(const SymInt& size) const {
+    if (size.is_number()) return size;
+    try {
+      return size.substitute(sizes_);
+    } catch (const SymbolicError& error) {
+      throw usage_error("--at: " + size.text() + " has no value at these sizes: " + error.what());
+    }
+  }
+  void set(Cost& cost) const {
+    for (auto* part : {&cost.macs, &cost.activation_bytes, &cost.peak_bytes}) {
+      if (*part) *part = number(**part);
+    }
+  }
+
+  const SizesByName& sizes_;
+};
+
+bool has_any_cost(const GraphCollection& collection) {
+  return std::ranges::any_of(collection.graphs,
+                             [](const ModuleGraph& graph) { return graph.cost.has_value(); });
+}
+
+}  // namespace
+
+std::vector<GivenSizes> read_given_sizes(const std::string& text) {
+  std::vector<GivenSizes> given;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t equals = text.find('=', at);
+    if (equals == std::string::npos || equals == at) throw wrong_sizes(text);
+    const std::size_t list = text.compare(equals + 1, 1, "[") == 0 ? text.find(']', equals) : equals;
+    if (list == std::string::npos) throw wrong_sizes(text);
+    const std::size_t end = std::min(text.find(',', list), text.size());
+    auto numbers = read_numbers(std::string_view(text).substr(equals + 1, end - equals - 1));
+    if (!numbers) throw wrong_sizes(text);
+    given.push_back({text.substr(at, equals - at), std::move(*numbers)});
+    at = end + 1;
+  }
+  return given;
+}
+
+std::vector<std::string> names_of_sizes(const GraphCollection& collection) {
+  std::set<std::string> names;
+  const auto add = [&](const Expression& size) {
+    if (const SymInt* of = size.size(); of != nullptr && !of->is_number()) {
+      for (const std::string& name : of->symbols()) names.insert(name);
+    }
+  };
+  for (const ModuleGraph& graph : collection.graphs) {
+    for_each_meta(graph, [&](const Meta& meta) {
+      if (meta.value) add(*meta.value);
+      if (meta.shape) std::ranges::for_each(*meta.shape, add);
+    });
+  }
+  return {names.begin(), names.end()};
+}
+
+bool has_sizes(const GraphCollection& collection, const GivenSizes& given) {
+  const std::vector<std::string> names = names_of_sizes(collection);
+  return std::ranges::find(names, given.name) != names.end() || find_input(collection, given.name) != nullptr;
+}
+
+std::map<std::string, std::int64_t> set_sizes(GraphCollection& collection,
+                                              const std::vector<GivenSizes>& given) {
+  const Numbers numbers = Solver(collection).solve(given);
+  const SizesByName sizes(numbers.begin(), numbers.end());
+  const SizeSetter setter(sizes);
+  for (ModuleGraph& graph : collection.graphs) setter.set(graph);
+  for (ModuleRecord& module : collection.modules) {
+    if (!module.outputs) continue;
+    for (Meta& output : *module.outputs) setter.set(output, module.path);
+  }
+  if (has_any_cost(collection)) add_costs(collection);
+  return numbers;
 }
 
 }  // namespace fxtrace::internal

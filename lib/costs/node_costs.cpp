@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/known_arguments.h"
+#include "analysis/node_arguments.h"
 
 namespace fxtrace::internal {
 namespace {

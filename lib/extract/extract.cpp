@@ -12,21 +12,17 @@
 #include <utility>
 
 #include "analysis/graph_part.h"
-#include "graph/analysis/call_order.h"
-#include "graph/analysis/parameter_uses.h"
-#include "graph/each_graph.h"
-#include "graph/module_paths.h"
-#include "graph/node_spec.h"
+#include "graph/analysis/execution_order.h"
+#include "graph/graph_collection.h"
 #include "graph/rewrite.h"
 #include "graph/subgraph_call.h"
 #include "operators/operators.h"
 #include "opinfo/python_spelling.h"
 #include "opinfo/traits.h"
 #include "support/error.h"
+#include "support/text/did_you_mean.h"
 #include "support/text/identifier.h"
-#include "support/text/nearest.h"
 #include "support/text/qualified_name.h"
-#include "support/text/shell_word.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -1,14 +1,18 @@
 // The result of a trace as plain data: a graph collection, the content of the JSON document.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "fxtrace/trace_options.h"
 #include "graph/graph.h"
+#include "support/error.h"
 
 namespace fxtrace::internal {
 
@@ -84,5 +88,32 @@ struct GraphCollection {
   std::vector<std::string> unused_parameters;
   std::vector<ModuleGraph> graphs;
 };
+
+// A traversal of a graph and its subgraphs.
+
+// Calls f(graph) for the graph and all its subgraphs, outer graphs first. f must not add or remove
+// subgraphs.
+template <class Graph, class F>
+  requires std::same_as<std::remove_const_t<Graph>, ModuleGraph>
+void for_each_graph(Graph& root, F&& f) {
+  std::vector<Graph*> pending{&root};
+  while (!pending.empty()) {
+    Graph& graph = *pending.back();
+    pending.pop_back();
+    for (std::size_t i = graph.subgraphs.size(); i-- > 0;) pending.push_back(&graph.subgraphs[i].graph);
+    f(graph);
+  }
+}
+
+// Lookup of modules by the paths that users type.
+
+// Returns the paths of the modules that the text means: the module with exactly this path, or else those
+// whose first path it matches as a pattern (support/text/glob.h).
+std::vector<std::string> match_modules(const GraphCollection& collection, const std::string& text);
+
+// Returns the path of the one module that the text means.  Throws Error(kUsage) when it means none or
+// several, with suggestions.
+std::string find_module(const GraphCollection& collection, const std::string& text);
+Error no_such_module(const GraphCollection& collection, const std::string& text);
 
 }  // namespace fxtrace::internal

@@ -1,5 +1,7 @@
 #include "graph/program_view.h"
 
+#include <array>
+
 #include "graph/subgraph_call.h"
 
 namespace fxtrace::internal {
@@ -137,6 +139,12 @@ NodeId ExportedGraph::append_value(Graph::NodeSpec spec, std::string_view name) 
 void ExportedGraph::name_operation(NodeId operation, std::string_view name) {
   if (view().operation_name(operation) != name)
     table.operation_names.insert_or_assign(operation.index, std::string(name));
+}
+
+const char* to_string(ProgramFaultKind kind) {
+  constexpr std::array<const char*, kProgramFaultKinds> kNames = {"form", "signature", "record",
+                                                                  "meta", "call",      "module"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace fxtrace::internal

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "interpreter/bound_torchscript_program.h"
-#include "interpreter/evaluate/object_states.h"
+#include "interpreter/evaluate/abstract_calls.h"
+#include "interpreter/graph/interpreter.h"
 #include "interpreter/program/provided_operators.h"
 #include "interpreter/program/torchscript_archive.h"
 #include "interpreter/program/torchscript_program.h"

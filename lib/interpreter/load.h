@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "archive/file_kind.h"
-#include "trace/search/trace_program.h"
+#include "trace/search/trace.h"
 
 namespace fxtrace::internal::interpreter {
 

@@ -30,4 +30,40 @@ TargetParts function_parts(std::string_view qualified_name);
 // operator, or begins like targets of Python or torch.ops.higher_order.
 bool is_reserved_target(std::string_view text);
 
+// Higher-order operators, which run subgraphs: torch.ops.higher_order.
+
+enum class SubgraphRuns : std::uint8_t {
+  kUnknown,
+  kOnce,      // once, as if inlined: no_grad, autocast, checkpoint
+  kOneOf,     // one of several subgraphs: cond
+  kRepeated,  // while_loop, scan, map: any number of times, with the operands of the last list the same in
+              // each
+};
+
+// Returns how the target runs its subgraphs; kUnknown also for targets that are not higher-order operators.
+SubgraphRuns subgraph_runs(const TargetParts& target);
+
+// Returns whether the target runs its one subgraph in place, only in another mode or with checkpoints: it
+// computes what the subgraph's nodes would compute in the outer graph.
+bool is_region(const TargetParts& target);
+
+// Operators and Python functions whose result follows from known facts about their arguments, without
+// computing a tensor.
+
+enum class KnownNumber : std::uint8_t {
+  kNone,
+  kRank,    // the rank of the tensor
+  kLength,  // the size of its first dimension
+  kSize,    // the size of the dimension given by the second argument
+  kCount,   // the number of its elements
+  kItem,    // the item of the list or tuple at the second argument
+  kInt,     // the argument, also a tensor made by kOfNumber, converted to int; likewise kFloat and kBool
+  kFloat,
+  kBool,
+  kOfNumber,  // a tensor made from the number
+};
+
+// Returns the kind for a node's target.
+KnownNumber known_number_of(std::string_view target);
+
 }  // namespace fxtrace::internal

@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "support/text/number_in.h"
+#include "support/text/numbers.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -14,7 +14,7 @@
 //    it lacks the field, of the row that names all overloads, unless the overload writes to `out`.
 // 5. Where no row has a batching rule, `batch` is kBroadcast for a pointwise operator, and that of its
 // signature
-//    (rules/signature.h) for another that does not write to `out`.
+//    (opinfo/operator_row.h) for another that does not write to `out`.
 // 6. Rows are looked up by the exact name, so the entry of add_ has no fact of the row "add".  Code that
 //    needs them asks for the name without "_" (infer_shapes(), check_call()) or for the entry of the
 //    functional twin (BatchCall in passes/remove_batch_dims).
@@ -38,9 +38,9 @@
 #include <vector>
 
 #include "operators/operators.h"
-#include "opinfo/aliases.h"
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/cost_rules.h"
+#include "opinfo/traits.h"
 #include "shapes/abstract_value.h"
 
 namespace fxtrace::internal {

@@ -1,27 +1,110 @@
-// Rows of operators: facts beyond what torch registers (operators/operators.h).  Each operator has a row in
-// the file of its family, and all decisions about the operator read it; without a row, its schema and torch's
-// tags decide.
+// Signatures: what a regular operator does, as one text in its row.  Sizes and dtypes of results, what torch
+// refuses, multiply-accumulates and the batching rule follow from it.
+//
+//   mm      "mk * kn -> mn"
+//   addmm   "mn + mk * kn -> mn"
+//   linear  "...k * nk + n -> ...n | ...k * k + ... -> ..."
+//   eigh    "...nn -> ...n:real ...nn"
+//   sum     "... -> .../dim:sum"
+//   sub     "...:number ...:number -> ..."
+//   zeros   "-> <size>:float32"
+//
+// Words before the arrow are the first arguments of the schema, those behind it the results, of which an
+// overload may have fewer.
+// - Sizes: a letter is a dimension, which has one size wherever it stands, "?" one of unknown size, "m&n" the
+//   smaller of two; "..." are any dimensions, broadcast (a number has none); "<size>" those that the argument
+//   `size` lists.
+//   "/dim" removes those that the argument `dim` names, or makes them 1 (`keepdim`).  Of several forms
+//   between "|", a call has the first that fits its ranks.
+// - Signs: "*" stands between factors, and a letter that two have and the result lacks is summed over.  What
+//   stands at "+" is added, and so is expanded to the result.
+// - Dtypes: where there is a sum, factors and what is added have one dtype, which is the result's; otherwise
+//   dtypes are promoted.  Behind ":", a result has the dtype "int32", that of the "first" argument, or what
+//   "float", "real", "complex", "sum" make of it (shape_helpers.h); and an argument has to be "floating",
+//   "real", "inexact", a "number" (no bool) or an "index".  An argument `dtype` or `out_dtype` of the call
+//   comes first.
+// - Multiply-accumulates: the sizes of the result that factors have, times those summed over.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "opinfo/aliases.h"
 #include "opinfo/batching.h"
-#include "opinfo/identities.h"
-#include "opinfo/result_strides.h"
 #include "opinfo/rules/cost_rules.h"
 #include "opinfo/rules/shape_rules.h"
-#include "opinfo/rules/signature.h"
 #include "opinfo/traits.h"
-#include "opinfo/values/value_rules.h"
+#include "opinfo/values/value_call.h"
 #include "support/text/words.h"
+#include "symbolic/sym_int.h"
 
 namespace fxtrace::internal {
+
+struct SignatureWord {
+  std::string dims;             // '.' stands for "..."
+  std::string_view dtype = {};  // what stands behind ":"
+  std::string_view argument =
+      {};           // that lists sizes, or if there are `dims`, dimensions without which they are
+  char sign = ' ';  // '*': a factor; '+': added
+};
+struct SignatureForm {
+  std::vector<SignatureWord> operands, results;
+  std::string factors, summed;  // the letters of all factors, and those over which their product is summed
+};
+using Signature = std::vector<SignatureForm>;
+
+// `text` must outlive the result.  Throws std::logic_error for what is no signature.
+Signature parse_signature(std::string_view text);
+
+// The rules of operators whose row has a signature (shape_rules.h, cost_rules.h).
+Results shape_by_signature(const RuleArguments& args);
+SymInt macs_by_signature(const RuleArguments& args, const Results& results);
+// Returns an empty rule where the signature does not tell one.
+BatchingRule batching_by_signature(const Signature& signature, const Schema& schema);
+
+// Stride rules: for each operator, how the strides of its result follow from those of its tensors, as torch
+// lays them out on a CPU.
+
+// The row of an operator names a rule; analysis/layout/stride_rules.cpp has them, in this order.
+enum class StrideRule : std::uint8_t {
+  kNone,
+  // ---- Views ----
+  kSame,      // those of the first tensor
+  kPermuted,  // the dimensions in another order: the shape rule tells which
+  kExpanded,
+  kComplexPart,  // every other number, where there are two
+  kPairs,        // the last dimension has the two numbers of a complex one
+  kSliced,
+  kSelected,
+  kUnsqueezed,
+  kSqueezed,
+  kViewed,
+  kReshaped,  // a view, or a contiguous copy
+  kDiagonal,
+  kWindows,  // unfold()
+  kAsGiven,  // by the argument `stride`
+  // ---- Copies ----
+  kCopied,      // in the memory format that the call names, else in the first's
+  kContiguous,  // or in the memory format that the call names
+  kConverted,   // to(): the tensor itself if nothing changes
+  kDroppedOut,  // the tensor itself outside of training
+  // ---- Kernels: another version of torch, or another device, may do it in another way ----
+  kPointwise,  // by TensorIterator
+  kComplex,    // the same
+  kAttended,   // [batch, heads, length, features] as [batch, length, heads, ...]
+  kRecurrent,  // with batch_first, the sequence is still outermost in memory
+  kImages,     // in the memory format that the first tensor, or the weight, suggests
+  kJoined      // in the format that all tensors suggest
+};
+
+// Rows of operators: facts beyond what torch registers (operators/operators.h).  Each operator has a row in
+// the file of its family, and all decisions about the operator read it; without a row, its schema and torch's
+// tags decide.
 
 // Checks for arguments that CPU kernels refuse and the shape rule accepts.  Throws Raises.
 using Check = void (*)(const RuleArguments& args);
@@ -56,7 +139,7 @@ struct OperatorFacts {
   std::string_view like = {};
   // What the rules of `like` call the arguments, if the schema has other names: "dim=dims self=inp".
   std::string_view renamed = {};
-  std::string_view signature = {};         // tells `shape`, `macs` and `batch` (rules/signature.h)
+  std::string_view signature = {};         // tells `shape`, `macs` and `batch` (opinfo/operator_row.h)
   ShapeRule shape = nullptr;               // sizes and dtypes of the results
   ShapeRule of_sparse = nullptr;           // the same for calls with a sparse tensor
   StrideRule strides = StrideRule::kNone;  // of the results

@@ -1,7 +1,9 @@
 #include "opinfo/python_spelling.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -114,6 +116,185 @@ std::string operator_of_python(std::string_view target) {
   }();
   const auto found = operators.find(target);
   return found == operators.end() ? std::string() : found->second;
+}
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kExact = 9007199254740992.0;          // 2^53: integers up to it are exact as floats
+constexpr double kIntegerEnd = 9223372036854775808.0;  // 2^63
+// Ends are rounded to floats: results up to half of the range surely fit.
+constexpr double kSurelyFits = kIntegerEnd / 2;
+constexpr double kBits = 63;
+
+NumberRange between(std::initializer_list<double> ends) {
+  for (const double end : ends) {
+    if (std::isnan(end)) return {};
+  }
+  return {std::min(ends), std::max(ends)};
+}
+
+NumberRange sum(const NumberRange& a, const NumberRange& b) {
+  return between({a.low + b.low, a.high + b.high});
+}
+NumberRange negative(const NumberRange& a) { return {-a.high, -a.low}; }
+NumberRange product(const NumberRange& a, const NumberRange& b) {
+  if (!a.is_finite() || !b.is_finite()) return {};
+  return between({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
+}
+NumberRange quotient(const NumberRange& a, const NumberRange& b) {
+  const bool may_be_zero = b.low <= 0 && b.high >= 0;
+  if (!a.is_finite() || !b.is_finite() || may_be_zero) return {};
+  return between({a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high});
+}
+NumberRange magnitude(const NumberRange& a) {
+  const double most = std::max(std::abs(a.low), std::abs(a.high));
+  return {a.low > 0 ? a.low : a.high < 0 ? -a.high : 0, most};
+}
+
+// Returns the range of the results of a function that never decreases.
+template <typename Function>
+NumberRange rising(const NumberRange& a, const Function& function) {
+  return a.is_finite() ? between({function(a.low), function(a.high)}) : NumberRange{};
+}
+
+NumberRange of_two(std::string_view name, const NumberRange& a, const NumberRange& b) {
+  if (name == "operator.add") return sum(a, b);
+  if (name == "operator.sub") return sum(a, negative(b));
+  if (name == "operator.mul") return product(a, b);
+  if (name == "operator.truediv") return quotient(a, b);
+  if (name == "operator.floordiv") return rising(quotient(a, b), [](double x) { return std::floor(x); });
+  if (name == "operator.mod" && b.low > 0) return {0, b.high};
+  if (name == "builtins.min") return {std::min(a.low, b.low), std::min(a.high, b.high)};
+  if (name == "builtins.max") return {std::max(a.low, b.low), std::max(a.high, b.high)};
+  if (name == "math.pow" && a.low >= 0 && b.low >= 0)
+    return between({0, 1, std::pow(a.high, b.high), std::pow(a.high, b.low)});
+  return {};
+}
+
+NumberRange of_one(std::string_view name, const NumberRange& a) {
+  if (name == "operator.neg") return negative(a);
+  if (name == "builtins.abs" || name == "math.fabs") return magnitude(a);
+  if (name == "math.floor") return rising(a, [](double x) { return std::floor(x); });
+  if (name == "math.ceil") return rising(a, [](double x) { return std::ceil(x); });
+  if (name == "builtins.int") return rising(a, [](double x) { return std::trunc(x); });
+  if (name == "builtins.float") return a;
+  if (name == "math.sqrt" && a.low >= 0) return rising(a, [](double x) { return std::sqrt(x); });
+  return {};
+}
+
+bool is_list_of(const SchemaType& type, std::string_view elements) {
+  return type.is_list() && has_word(elements, type.parts.front().name);
+}
+
+// Returns whether an integer, as a float, may be another number.
+bool is_rounded(const SchemaArgument& argument, const NumberRange& range) {
+  return argument.type.name == "int" && !range.is_size && !range.is_within(-kExact, kExact);
+}
+
+// Operators of which the first argument is a string, and for which Python gives the same although it counts
+// characters where TorchScript counts bytes.
+constexpr std::string_view kSameOnTexts =
+    "aten::add aten::eq aten::ne aten::lt aten::le aten::gt aten::ge aten::__contains__ aten::str";
+
+// Math functions that never raise in Python, and round like those of C++.
+constexpr std::string_view kSameFunctions =
+    "aten::isnan aten::isinf aten::isfinite aten::fabs aten::copysign";
+
+}  // namespace
+
+bool NumberRange::is_finite() const { return std::isfinite(low) && std::isfinite(high); }
+
+NumberRange range_of_type(std::string_view type) {
+  if (type == "int") return {-kIntegerEnd, kIntegerEnd};
+  return type == "bool" ? NumberRange{0, 1} : NumberRange{};
+}
+
+NumberRange range_of_number(double number) {
+  constexpr double kSmall = 2147483648.0;  // 2^31
+  if (!std::isfinite(number)) return {};
+  return {number, number, std::abs(number) <= kSmall};
+}
+
+NumberRange range_of_size() { return {0, kExact, true}; }
+
+NumberRange range_of_result(std::string_view python, std::string_view type,
+                            std::span<const NumberRange> ranges) {
+  NumberRange result = ranges.size() == 2   ? of_two(python, ranges[0], ranges[1])
+                       : ranges.size() == 1 ? of_one(python, ranges[0])
+                                            : NumberRange{};
+  result.is_size = !ranges.empty() && std::ranges::all_of(ranges, &NumberRange::is_size);
+  const NumberRange all = range_of_type(type);
+  const double most = result.is_size && type == "int" ? kExact : all.high;
+  result.low = std::clamp(result.low, -most, most);
+  result.high = std::clamp(result.high, -most, most);
+  return result;
+}
+
+bool differs_in_python(std::string_view base_name, const Schema& schema,
+                       std::span<const NumberRange> ranges) {
+  const auto& arguments = schema.arguments;
+  if (arguments.empty() || ranges.size() < arguments.size()) return false;
+  const std::string_view name = base_name.substr(base_name.find("::") + 2);
+  const auto type = [&](std::size_t i) -> std::string_view { return arguments[i].type.name; };
+  const auto any = [&](const auto& holds) {
+    return std::ranges::any_of(arguments, [&](const SchemaArgument& each) { return holds(each.type); });
+  };
+  const bool are_integers = std::ranges::all_of(arguments, [](const SchemaArgument& each) {
+    return each.type.name == "int" || each.type.name == "bool";
+  });
+  if (type(0) == "str") return !has_word(kSameOnTexts, base_name);
+  const bool is_complex = any([](const SchemaType& each) { return each.name == "complex"; });
+  // What a tensor without a known dtype gave: only integers beyond 2**53 compare otherwise.
+  if (has_word("eq ne lt le gt ge", name) && !is_complex && type(0) == "Scalar") return false;
+  if (is_complex || any([](const SchemaType& each) { return each.name == "Scalar"; })) return true;
+  // Python takes nan for equal to itself in a list, adds integers without bounds, and compares otherwise.
+  if (any([](const SchemaType& each) { return is_list_of(each, "float complex Scalar"); })) return true;
+  if (any([](const SchemaType& each) { return each.is_list(); })) return name == "sum";
+  const NumberRange &a = ranges.front(), &b = ranges[arguments.size() > 1 ? 1 : 0];
+  const bool are_sizes = a.is_size && b.is_size;
+  const auto fits = [&](const NumberRange& result) {
+    return are_sizes || result.is_within(-kSurelyFits, kSurelyFits);
+  };
+  const auto is_any = [&](std::string_view names) { return has_word(names, name); };
+
+  if (name == "add") return are_integers && !fits(sum(a, b));
+  if (name == "sub") return are_integers && !fits(sum(a, negative(b)));
+  if (name == "mul") return are_integers && !fits(product(a, b));
+  if (is_any("neg abs")) return are_integers && !a.is_size && a.low <= -kIntegerEnd;
+  if (name == "div") {
+    const bool may_be_zero = b.low <= 0 && b.high >= 0;
+    return may_be_zero || !b.is_finite() || is_rounded(arguments[0], a) || is_rounded(arguments[1], b);
+  }
+  // Both raise for 0.  TorchScript adds the divisor to a remainder that may be nearly as large.
+  if (name == "floordiv") return !are_integers;
+  if (is_any("remainder divmod"))
+    return !are_integers || (!b.is_size && !b.is_within(-kSurelyFits / 2, kSurelyFits / 2));
+  if (is_any("eq ne lt le gt ge")) {
+    if (are_integers || (type(0) == "float" && type(1) == "float")) return false;
+    return is_rounded(arguments[0], a) || is_rounded(arguments[1], b);
+  }
+  if (is_any("__lshift__ __rshift__")) {
+    if (!b.is_within(0, kBits - 1)) return true;
+    return name == "__lshift__" &&
+           !product(a, {1, std::ldexp(1, static_cast<int>(b.high))}).is_within(-kSurelyFits, kSurelyFits);
+  }
+  if (is_any("min max")) return !are_integers;
+  if (name == "Int") return type(0) == "float" && !a.is_within(-kSurelyFits, kSurelyFits);
+  if (name == "floor" && are_integers) return is_rounded(arguments[0], a);  // computed as a float
+  if (is_any("floor ceil")) return !are_integers && !a.is_within(-kSurelyFits, kSurelyFits);
+  if (name == "sqrt") return !(a.low >= 0);
+  if (is_any("log log10")) return arguments.size() != 1 || !(a.low > 0) || !a.is_finite();
+  if (name == "pow") {
+    const bool is_defined = a.low > 0 || (a.low >= 0 && b.low >= 0);
+    return !is_defined || !a.is_finite() || !b.is_finite() || is_rounded(arguments[0], a) ||
+           !std::isfinite(std::pow(std::max(a.high, 1 / std::max(a.low, 1e-300)), magnitude(b).high));
+  }
+  if (name == "gcd") return a.low <= -kIntegerEnd || b.low <= -kIntegerEnd;
+  if (name == "chr") return !a.is_within(0, 127);
+  if (name == "mathremainder") return true;
+  const bool is_math_function = (facts_of(base_name).traits & traits::kMathFunction) != 0;
+  return is_math_function && !has_word(kSameFunctions, base_name);
 }
 
 }  // namespace fxtrace::internal

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "analysis/alias_regions.h"
-#include "graph/analysis/call_order.h"
+#include "graph/analysis/execution_order.h"
 #include "operators/names/function_traits.h"
 #include "operators/names/modules.h"
 #include "opinfo/batching.h"

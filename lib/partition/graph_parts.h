@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "costs/term_sums.h"
+#include "costs/cost_log.h"
 #include "graph/graph_collection.h"
+#include "partition/operator_set.h"
 #include "partition/partition.h"
-#include "partition/verdicts.h"
 
 namespace fxtrace::internal {
 

@@ -7,13 +7,13 @@
 #include <unordered_map>
 #include <utility>
 
-#include "convert/lower/tree_text.h"
+#include "convert/lower/written_program.h"
 #include "exported/program/exported_program.h"
 #include "extract/extract.h"
 #include "support/error.h"
 #include "support/json_emitter.h"
-#include "trace/options/config_values.h"
-#include "writers/formats/json_parts.h"
+#include "trace/options/option_json.h"
+#include "writers/formats/field_writer.h"
 
 namespace fxtrace::internal {
 namespace {

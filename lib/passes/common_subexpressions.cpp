@@ -1,6 +1,6 @@
 // The pass common-subexpressions: value numbering in one walk.  Each pure call gets a key of its target, its
 // arguments and the number of writes to their memory so far; a call whose key was seen before is replaced.
-#include "passes/all_passes.h"
+#include "passes/pass.h"
 
 #include <bit>
 #include <memory_resource>

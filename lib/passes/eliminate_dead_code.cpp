@@ -1,5 +1,5 @@
 // The pass eliminate-dead-code: one walk from the end of a graph, its subgraphs included.
-#include "passes/all_passes.h"
+#include "passes/pass.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,8 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "analysis/effects.h"
 #include "analysis/node_arguments.h"
-#include "analysis/switches.h"
 #include "graph/rewrite.h"
 #include "graph/subgraph_call.h"
 

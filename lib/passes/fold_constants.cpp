@@ -1,6 +1,6 @@
 // The pass fold-constants: one walk in order, in which the values found so far are substituted in each node
 // before it is folded itself; a branch that is inlined is walked likewise.
-#include "passes/all_passes.h"
+#include "passes/pass.h"
 
 #include <optional>
 #include <string>
@@ -11,9 +11,9 @@
 #include "analysis/taken_branch.h"
 #include "graph/analysis/fold_numbers.h"
 #include "graph/rewrite.h"
-#include "operators/known_numbers.h"
+#include "operators/target.h"
 #include "opinfo/python_spelling.h"
-#include "support/find_position.h"
+#include "support/integers.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -1,6 +1,6 @@
 // The pass remove-batch-dims: finds the calls of torch.vmap in a graph and plans each outermost one, with
 // those nested in it, by a BatchPlan (remove_batch_dims/batch_plan.h).
-#include "passes/all_passes.h"
+#include "passes/pass.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -17,10 +17,10 @@
 #include "graph/rewrite.h"
 #include "operators/names/modules.h"
 #include "opinfo/batching.h"
-#include "opinfo/identities.h"
+#include "opinfo/traits.h"
+#include "passes/remove_batch_dims/batch_call.h"
 #include "passes/remove_batch_dims/batch_plan.h"
 #include "passes/remove_batch_dims/batch_rules.h"
-#include "passes/remove_batch_dims/batch_steps.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -34,7 +34,7 @@
 //                                    the call becomes add(%select_scatter, %select_2)
 //   output(%add)                     copy_(%x, %select_scatter) is inserted before it, as the caller of the
 //                                    model sees the write; %mul_ and %select_1 are erased
-#include "passes/all_passes.h"
+#include "passes/pass.h"
 
 #include <algorithm>
 #include <functional>
@@ -46,11 +46,10 @@
 #include "analysis/node_arguments.h"
 #include "analysis/view_tree.h"
 #include "analysis/view_undo.h"
-#include "graph/node_spec.h"
 #include "graph/rewrite.h"
 #include "operators/names/function_traits.h"
 #include "opinfo/rules/shape_helpers.h"
-#include "shapes/scalar_type.h"
+#include "shapes/tensor_options.h"
 
 namespace fxtrace::internal {
 namespace {

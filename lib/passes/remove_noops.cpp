@@ -1,5 +1,5 @@
 // The pass remove-noops: replaces calls that return their input, or a copy that nobody can tell from it.
-#include "passes/all_passes.h"
+#include "passes/pass.h"
 
 #include <algorithm>
 #include <optional>
@@ -7,11 +7,10 @@
 
 #include "analysis/alias_regions.h"
 #include "analysis/identity_call.h"
-#include "analysis/layout/layout.h"
 #include "graph/rewrite.h"
 #include "operators/names/function_traits.h"
 #include "operators/names/modules.h"
-#include "opinfo/identities.h"
+#include "opinfo/traits.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/analysis/call_order.h"
+#include "graph/analysis/execution_order.h"
 #include "pictures/outline.h"
 #include "pictures/picture.h"
 

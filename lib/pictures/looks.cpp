@@ -1,9 +1,15 @@
 #include "pictures/looks.h"
-#include "support/text/qualified_name.h"
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <ranges>
+#include <string_view>
 #include <utility>
+#include <vector>
+
+#include "operators/operators.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace::internal {
 namespace {
@@ -172,6 +178,174 @@ std::vector<LeafParameters::Line> LeafParameters::lines(const Outline::Item& cal
                      is_object ? parameter->type : labels.value_text(parameter->dtype, parameter->shape)});
   }
   return lines;
+}
+
+namespace {
+
+using Index = Outline::Index;
+
+// Lengths in points, as the DOT writer draws: A4 is 595 x 842.
+constexpr double kPageLength = 900;
+constexpr double kRatio = 1.5;
+constexpr double kLetter = 5.2;
+constexpr double kLine = 12;
+constexpr double kAround = 18;  // from the text to the next box
+constexpr double kRankGap = 22;
+constexpr double kFrame = 44;  // the title and edges of an open box
+
+// Returns the size of a box by the lines of its label and the letters of the longest line.
+PageSize box_size(const Label& label) {
+  std::size_t letters = label.title.size() + (label.is_short() ? label.second().size() + 2 : 0);
+  std::size_t lines = 1;
+  const auto add = [&](const std::string& text) {
+    if (text.empty()) return;
+    ++lines;
+    letters = std::max(letters, text.size());
+  };
+  if (!label.is_short()) add(label.second());
+  for (const std::string& attribute : label.attributes) add(attribute);
+  add(label.note);
+  add(label.value);
+  return {(static_cast<double>(letters) * kLetter) + (2 * kAround), (static_cast<double>(lines) * kLine) + 8};
+}
+
+}  // namespace
+
+PageSize estimate_size(const Picture& picture, const Labels& labels) {
+  const Outline& outline = picture.outline;
+  // The visible items, in execution order, and for each item the closed box that contains it.
+  std::vector<Index> seen_as(outline.items.size(), Outline::kNone);
+  std::vector<Index> seen;
+  std::vector<double> frames(outline.items.size(), 0);  // the heights of frames above an item
+  for (const Index top : picture.tops) {
+    std::vector<std::pair<Index, Index>> open{
+        {top, Outline::kNone}};  // items with the closed box around each
+    double frame = 0;
+    while (!open.empty()) {
+      const auto [index, closed] = open.back();
+      open.pop_back();
+      seen_as[index] = closed == Outline::kNone ? index : closed;
+      const auto& children = outline[index].children;
+      const bool is_open = closed == Outline::kNone && picture.is_open[index];
+      if (is_open) frame += kFrame;
+      if (closed == Outline::kNone && !is_open) {
+        frames[index] = std::exchange(frame, 0);
+        seen.push_back(index);
+      }
+      const Index inner = closed != Outline::kNone || is_open ? closed : index;
+      for (const Index child : std::ranges::reverse_view(children)) open.emplace_back(child, inner);
+    }
+  }
+  std::vector<std::size_t> ranks(outline.items.size(), 0);
+  std::vector<std::vector<Index>> inputs(outline.items.size());
+  for (Index to = 0; to < outline.items.size(); ++to) {
+    for (const Index from : outline[to].inputs) {
+      if (seen_as[from] != Outline::kNone && seen_as[to] != Outline::kNone && seen_as[from] != seen_as[to])
+        inputs[seen_as[to]].push_back(seen_as[from]);
+    }
+  }
+  std::vector<PageSize> rows;
+  for (const Index index : seen) {
+    for (const Index input : inputs[index]) ranks[index] = std::max(ranks[index], ranks[input] + 1);
+    if (rows.size() <= ranks[index]) rows.resize(ranks[index] + 1);
+    const PageSize box = box_size(labels.label(index));
+    PageSize& row = rows[ranks[index]];
+    row.width += box.width;
+    row.height = std::max(row.height, box.height + frames[index]);
+  }
+  PageSize size;
+  for (const PageSize& row : rows) {
+    size.width = std::max(size.width, row.width);
+    size.height += row.height + kRankGap;
+  }
+  return size;
+}
+
+bool is_page(const PageSize& size) {
+  const double length = std::max(size.width, size.height);
+  return length <= kPageLength || length <= kRatio * std::min(size.width, size.height);
+}
+
+namespace {
+
+using Piece = ArgumentText::Piece;
+
+void add_text(std::vector<Piece>& pieces, std::string_view text) {
+  if (text.empty()) return;
+  if (pieces.empty() || pieces.back().item != Outline::kNone) pieces.emplace_back();
+  pieces.back().text += text;
+}
+
+}  // namespace
+
+Arguments::Arguments(const Outline& outline, const Labels& labels) : outline_(outline), labels_(labels) {
+  for (Outline::Index i = 0; i < outline.items.size(); ++i) {
+    const Outline::Item& item = outline[i];
+    if (item.kind == Outline::Kind::kNode) items_[item.graph].emplace(item.node->id.index, i);
+  }
+}
+
+void Arguments::add_node(const ModuleGraph& graph, NodeId id, std::vector<Piece>& pieces) const {
+  const auto items = items_.find(&graph);
+  if (items != items_.end()) {
+    if (const auto found = items->second.find(id.index); found != items->second.end()) {
+      pieces.push_back({.text = {}, .item = found->second});
+      return;
+    }
+  }
+  const Node& node = graph.graph.node(id);
+  const bool is_item = node.target == "operator.getitem" && node.args.size() == 2;
+  const NodeId* container = is_item ? node.args[0].get_if<NodeId>() : nullptr;
+  if (container != nullptr) {
+    add_node(graph, *container, pieces);
+    add_text(pieces, "[" + labels_.argument_text(graph, node.args[1]) + "]");
+  } else if (node.op == Opcode::kGetAttr) {
+    add_text(pieces, *node.target);
+  } else {
+    add_text(pieces, labels_.argument_text(graph, id));
+  }
+}
+
+void Arguments::add(const ModuleGraph& graph, const Argument& argument, std::vector<Piece>& pieces) const {
+  if (const auto* id = argument.get_if<NodeId>()) {
+    add_node(graph, *id, pieces);
+    return;
+  }
+  const auto* list = argument.get_if<Argument::List>();
+  const auto* tuple = argument.get_if<Argument::Tuple>();
+  if (list == nullptr && tuple == nullptr) {
+    add_text(pieces, labels_.argument_text(graph, argument));
+    return;
+  }
+  const std::vector<Argument>& inner = list != nullptr ? list->items : tuple->items;
+  const argument::TupleNames* names = tuple != nullptr ? tuple->names.get() : nullptr;
+  if (names != nullptr) add_text(pieces, QualifiedName(names->type).last());
+  add_text(pieces, list != nullptr ? "[" : "(");
+  for (std::size_t i = 0; i < inner.size(); ++i) {
+    if (i > 0) add_text(pieces, ", ");
+    if (names != nullptr) add_text(pieces, names->fields.at(i) + "=");
+    add(graph, inner[i], pieces);
+  }
+  add_text(pieces, list != nullptr ? "]" : inner.size() == 1 && names == nullptr ? ",)" : ")");
+}
+
+std::vector<ArgumentText> Arguments::arguments(Outline::Index index) const {
+  const Outline::Item& item = outline_[index];
+  const Node& node = *item.node;
+  std::optional<Schema> schema;
+  if (const Operator* op = find_operator(target_parts(node)); op != nullptr) schema = op->schema();
+  std::vector<ArgumentText> arguments;
+  for (std::size_t i = 0; i < node.args.size(); ++i) {
+    ArgumentText& argument = arguments.emplace_back();
+    if (schema && i < schema->arguments.size()) argument.name = schema->arguments[i].name;
+    add(*item.graph, node.args[i], argument.pieces);
+  }
+  for (const auto& [name, value] : node.kwargs) {
+    ArgumentText& argument = arguments.emplace_back();
+    argument.name = name;
+    add(*item.graph, value, argument.pieces);
+  }
+  return arguments;
 }
 
 }  // namespace fxtrace::internal

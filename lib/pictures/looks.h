@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "pictures/labels.h"
+#include "pictures/outline.h"
 #include "pictures/picture.h"
 
 namespace fxtrace::internal {
@@ -76,6 +77,53 @@ class LeafParameters {
  private:
   // The parameters of each module and its submodules, by module.
   std::unordered_map<std::string, std::vector<const ParameterRecord*>> below_;
+};
+
+// An estimate of the size of a picture, before its layout.
+
+struct PageSize {
+  double width = 0, height = 0;  // in points
+};
+
+// Estimates the size: items are put into the ranks that their edges require, each as large as its label.
+// Uses `picture.is_open`, and no edges of the picture.  Takes time linear in the size of the outline.
+PageSize estimate_size(const Picture& picture, const Labels& labels);
+
+// Returns whether a picture can be viewed at its own size or by turning the page: it is neither long and
+// narrow nor wide and flat.
+bool is_page(const PageSize& size);
+
+// Arguments of nodes for pictures, with links to the items that compute them.
+
+struct ArgumentText {
+  // A piece of an argument: text, or the item of the outline that computes a value. [%a, 2] is "[", a, ",
+  // 2]".
+  struct Piece {
+    std::string text;
+    Outline::Index item = Outline::kNone;  // when valid, `text` is empty
+  };
+  std::string name;  // the parameter's name by the operator's schema or the call; empty when unknown
+  std::vector<Piece> pieces;
+};
+
+class Arguments {
+ public:
+  // Both arguments must outlive this.
+  Arguments(const Outline& outline, const Labels& labels);
+
+  // Returns the arguments of a kNode, positional ones first.  Values of nodes that the outline omits are
+  // text; an item of a tuple is the outline's item that computes the tuple, followed by "[0]".
+  std::vector<ArgumentText> arguments(Outline::Index item) const;
+
+ private:
+  void add(const ModuleGraph& graph, const Argument& argument,
+           std::vector<ArgumentText::Piece>& pieces) const;
+  void add_node(const ModuleGraph& graph, NodeId id, std::vector<ArgumentText::Piece>& pieces) const;
+
+  const Outline& outline_;
+  const Labels& labels_;
+  // The items by graph and node id.
+  std::unordered_map<const ModuleGraph*, std::unordered_map<std::uint32_t, Outline::Index>> items_;
 };
 
 }  // namespace fxtrace::internal

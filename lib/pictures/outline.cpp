@@ -5,11 +5,11 @@
 #include <unordered_set>
 #include <utility>
 
-#include "graph/analysis/call_order.h"
-#include "operators/higher_order.h"
-#include "opinfo/stored_parts.h"
+#include "graph/analysis/execution_order.h"
+#include "operators/target.h"
+#include "opinfo/traits.h"
 #include "pictures/plumbing.h"
-#include "support/remove_repeated.h"
+#include "support/repeated.h"
 #include "support/text/qualified_name.h"
 
 namespace fxtrace::internal {

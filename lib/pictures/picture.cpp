@@ -7,13 +7,13 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "graph/module_paths.h"
+#include "graph/graph_collection.h"
 #include "pictures/labels.h"
-#include "pictures/page.h"
+#include "pictures/looks.h"
 #include "support/error.h"
-#include "support/text/columns.h"
+#include "support/text/did_you_mean.h"
+#include "support/text/numbers.h"
 #include "support/text/qualified_name.h"
-#include "support/text/shell_word.h"
 
 namespace fxtrace::internal {
 namespace {

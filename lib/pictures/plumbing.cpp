@@ -7,7 +7,6 @@
 #include "operators/names/function_traits.h"
 #include "operators/operators.h"
 #include "opinfo/operator_entry.h"
-#include "opinfo/stored_parts.h"
 #include "opinfo/traits.h"
 
 namespace fxtrace::internal {

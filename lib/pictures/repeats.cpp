@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "opinfo/traits.h"
-#include "support/hashing.h"
+#include "support/hashes.h"
 
 namespace fxtrace::internal {
 namespace {

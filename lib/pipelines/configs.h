@@ -1,8 +1,13 @@
 // Configurations for what is asked of a model.
 #pragma once
 
+#include <string>
+
 #include "archive/file_kind.h"
-#include "trace/options/config.h"
+#include "partition/operator_set.h"
+#include "pipelines/read_model.h"
+#include "rules/rule.h"
+#include "trace/options/options.h"
 
 namespace fxtrace::internal {
 
@@ -20,5 +25,18 @@ Config config_for(Config config, FileKind kind);
 
 // Makes the trace one of operators as backends take them.
 void ask_for_operators(TraceOptions& options);
+
+// Sets of operators that backends take, and the graph that they are asked about.
+
+// Returns the error that neither a set nor a file has that name.
+Error no_such_set(const std::string& name);
+
+// Returns the set of a rule of kBackend.  Throws Error(kUsage).
+OperatorSet set_of(const Rule& rule);
+// Checks the set of a rule of kBackend; other rules are right.  Throws Error(kUsage).
+void check_set(const Rule& rule);
+
+// Returns the functional graph of operators of a model or of a saved collection.
+GraphCollection operators_of(const Config& config, const NamedFile& file, const FileInfo& info, Run& run);
 
 }  // namespace fxtrace::internal

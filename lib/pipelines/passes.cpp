@@ -3,15 +3,26 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
 
 #include "archive/model_file.h"
+#include "costs/custom_costs.h"
 #include "costs/graph_costs.h"
 #include "graph/analysis/collection_summary.h"
 #include "graph/analysis/text_form.h"
+#include "operators/target.h"
+#include "opinfo/operator_entry.h"
+#include "opinfo/rules/shape_rules.h"
+#include "rules/check.h"
+#include "support/error.h"
 #include "support/json_document.h"
 #include "support/json_emitter.h"
+#include "support/text/did_you_mean.h"
 #include "support/text/words.h"
-#include "trace/options/config_values.h"
+#include "trace/options/option_json.h"
 #include "trace/options/option_table.h"
 
 namespace fxtrace::internal {
@@ -118,6 +129,132 @@ void check_strict(const Config& config, const GraphCollection& collection, const
   if (!config.strict) return;
   if (const auto failure = strict_failure(config.passes, collection))
     run.fail_strict(input_error(*failure).at(file.path()));
+}
+
+namespace {
+
+// Returns the operators that the graphs call, and those of unknown cost inside of what the nodes call.
+std::set<std::string> called_operators(const GraphCollection& collection) {
+  std::set<std::string> names;
+  const auto add = [&](const ModuleGraph& graph, const auto& self) -> void {
+    for (const NodeId id : graph.graph.order()) {
+      const Node& node = graph.graph.node(id);
+      if (node.op == Opcode::kCallFunction) names.insert(*node.target);
+      if (*node.cost) {
+        for (const auto& [name, calls] : (*node.cost)->unknown) names.insert(name);
+      }
+    }
+    for (const Subgraph& subgraph : graph.subgraphs) self(subgraph.graph, self);
+  };
+  for (const ModuleGraph& graph : collection.graphs) add(graph, add);
+  return names;
+}
+
+// Returns "my::op" for "my.op.default".
+std::string as_given(const std::string& target) {
+  const std::size_t dot = target.find('.');
+  if (dot == std::string::npos) return target;
+  return target.substr(0, dot) + "::" + target.substr(dot + 1, target.find('.', dot + 1) - dot - 1);
+}
+
+// Checks that every argument that a cost rule names exists in the calls of its operator.  Throws
+// Error(kUsage).
+void check_names(const ModuleGraph& graph, const CustomCosts& costs) {
+  for (const NodeId id : graph.graph.order()) {
+    const Node& node = graph.graph.node(id);
+    const CustomCosts::Rule* rule =
+        node.op == Opcode::kCallFunction ? costs.find_rule(*node.target) : nullptr;
+    if (rule == nullptr) continue;
+    const TargetParts target = parse_target(*node.target);
+    const Operator* op = target.kind == TargetKind::kOperator ? find_operator(target) : nullptr;
+    const std::optional<Schema> schema = op == nullptr ? std::nullopt : std::optional(entry_of(*op).schema);
+    std::vector<std::string> names;
+    for (const auto& [name, value] : node.kwargs) names.push_back(name);
+    if (schema) {
+      for (const SchemaArgument& argument : schema->arguments) names.emplace_back(argument.name);
+    }
+    std::size_t results = 1;
+    if (schema) results = schema->results.size();
+    for (const NodeId user : node.users) {
+      if (const auto index = item_index(graph.graph.node(user)))
+        results = std::max(results, static_cast<std::size_t>(*index) + 1);
+    }
+    const std::size_t arguments = std::max(node.args.size(), schema ? schema->arguments.size() : 0);
+    const auto missing = CustomCosts::names_without_value(*rule, arguments, names, results);
+    if (missing.empty()) continue;
+    for (std::size_t i = 0; i < arguments; ++i) names.push_back("in" + std::to_string(i));
+    names.emplace_back("out");
+    throw usage_error("--cost " + shell_word(as_given(rule->name)) +
+                          ": a call of the operator has no argument '" + missing.front() + "'" +
+                          did_you_mean(missing.front(), names),
+                      {"the names are " + joined(names)});
+  }
+  for (const Subgraph& subgraph : graph.subgraphs) check_names(subgraph.graph, costs);
+}
+
+// Adds the given cost rules to a collection; one that was traced with them has them already.
+void add_custom_costs(const Config& config, GraphCollection& collection) {
+  const auto& given = config.options.custom_costs;
+  if (given == collection.custom_costs || given.empty()) return;
+  collection.custom_costs.insert(collection.custom_costs.end(), given.begin(), given.end());
+  add_costs(collection);
+}
+
+void check_custom_costs(const std::vector<const GraphCollection*>& collections, const Listener& listener) {
+  const CustomCosts costs(collections.front()->custom_costs);
+  if (costs.empty()) return;
+  std::set<std::string> called;
+  for (const GraphCollection* collection : collections) {
+    called.merge(called_operators(*collection));
+    for (const ModuleGraph& graph : collection->graphs) check_names(graph, costs);
+  }
+  for (const CustomCosts::Rule& rule : costs.rules()) {
+    if (std::ranges::any_of(called, [&](const std::string& target) { return costs.matches(rule, target); }))
+      continue;
+    std::vector<std::string> names;
+    for (const std::string& target : called) names.push_back(as_given(target));
+    const std::string name = as_given(rule.name);
+    const std::string near = did_you_mean(name, names);
+    if (!near.empty()) throw usage_error("--cost: the model does not call '" + name + "'" + near);
+    listener.warning("--cost " + shell_word(name) + ": the model does not call this operator");
+  }
+}
+
+void note_ranges(const GraphCollection& collection, const std::map<std::string, std::int64_t>& numbers,
+                 const Listener& listener) {
+  ShapeEnv dimensions;
+  add_guards(collection, dimensions);
+  for (const auto& [name, number] : numbers) {
+    const Range range = dimensions.range(name);
+    if ((range.low && number < *range.low) || (range.high && number > *range.high)) {
+      listener.note("the range of the model excludes " + name + "=" + std::to_string(number) +
+                    ": costs are those of its graph at that size");
+    }
+  }
+}
+
+}  // namespace
+
+void apply_costs(const Config& config, const std::vector<GivenSizes>& at, GraphCollection& collection,
+                 const Listener& listener) {
+  add_custom_costs(config, collection);
+  check_custom_costs({&collection}, listener);
+  if (!at.empty()) note_ranges(collection, set_sizes(collection, at), listener);
+}
+
+void apply_costs(const Config& config, const std::vector<GivenSizes>& at, GraphCollection& first,
+                 GraphCollection& second, const Listener& listener) {
+  add_custom_costs(config, first);
+  add_custom_costs(config, second);
+  check_custom_costs({&first, &second}, listener);
+  std::vector<GivenSizes> of_first, of_second;
+  for (const GivenSizes& given : at) {
+    const bool is_in_first = has_sizes(first, given), is_in_second = has_sizes(second, given);
+    if (is_in_first || !is_in_second) of_first.push_back(given);
+    if (is_in_second) of_second.push_back(given);
+  }
+  if (!of_first.empty()) note_ranges(first, set_sizes(first, of_first), listener);
+  if (!of_second.empty()) note_ranges(second, set_sizes(second, of_second), listener);
 }
 
 }  // namespace fxtrace::internal

@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "costs/graph_costs.h"
 #include "extract/extract.h"
 #include "fxtrace/listener.h"
 #include "graph/graph_collection.h"
 #include "passes/pass.h"
-#include "pipelines/command_run.h"
-#include "trace/options/config.h"
+#include "pipelines/read_model.h"
+#include "trace/options/options.h"
 
 namespace fxtrace::internal {
 
@@ -37,5 +38,15 @@ std::optional<std::string> strict_failure(const std::vector<std::string>& passes
 
 // Makes the run fall short if the configuration is strict and strict_failure() finds something.
 void check_strict(const Config& config, const GraphCollection& collection, const ModelFile& file, Run& run);
+
+// Costs of a collection with the user's rules, at the sizes that are asked for.
+
+// Computes the costs that the configuration asks for, also in a collection that was not traced with it, and
+// sets the sizes.  Throws Error(kUsage) for names that the collection does not have.
+void apply_costs(const Config& config, const std::vector<GivenSizes>& at, GraphCollection& collection,
+                 const Listener& listener);
+// Does the same for two collections; each name must be in at least one of them.
+void apply_costs(const Config& config, const std::vector<GivenSizes>& at, GraphCollection& first,
+                 GraphCollection& second, const Listener& listener);
 
 }  // namespace fxtrace::internal

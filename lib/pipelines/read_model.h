@@ -1,17 +1,83 @@
-// The steps from a model's file to its collection: identify, load, trace, finish.
+// What the work of a command reports and keeps while it runs, in whichever process that is.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "archive/file_kind.h"
 #include "archive/model_file.h"
 #include "execute/plugin.h"
-#include "pipelines/command_run.h"
-#include "trace/options/config.h"
-#include "trace/search/trace_program.h"
+#include "fxtrace/error.h"
+#include "fxtrace/listener.h"
+#include "graph/graph_collection.h"
+#include "trace/options/options.h"
+#include "trace/search/trace.h"
 
 namespace fxtrace::internal {
+
+// The code that runs, for the diagnosis of a crash.
+enum class Stage { kFxtrace, kLoadLibTorch, kLoadOperators, kRunModel };
+
+// Returns the listener with functions that ignore what the others do not receive.
+inline Listener filled(Listener listener) {
+  for (auto* receive :
+       {&listener.progress, &listener.warning, &listener.note, &listener.hint, &listener.status}) {
+    if (!*receive) *receive = Listener::ignore;
+  }
+  return listener;
+}
+
+class Run {
+ public:
+  static constexpr std::size_t kAllFiles = SIZE_MAX;
+
+  // `process_ends` says that the process ends after the work, so that memory need not be freed.
+  explicit Run(Listener listener, bool process_ends = false)
+      : listener_(filled(std::move(listener))), process_ends_(process_ends) {}
+  virtual ~Run() = default;
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  const Listener& listener() const { return listener_; }
+
+  // --- the progress, for a supervisor of the process ---
+
+  virtual void begins(Stage /*stage*/) {}
+  // Called when no more files will be opened.  `runs_model` says that operators of LibTorch will run, which
+  // may generate code.
+  virtual void all_is_open(bool /*runs_model*/) {}
+  // Says which of the input files is read from here on: 0 is the first, as at the beginning.
+  virtual void reads(std::size_t /*file*/) {}
+
+  // --- the result ---
+
+  // Notes that the work did not do something that a strict configuration asks for.
+  virtual void fail_strict(const Error& /*what*/) { failed_strict_ = true; }
+  bool has_failed_strict() const { return failed_strict_; }
+
+  // Keeps an object until the end of this, or of the process: destroying a large graph takes as long as
+  // building it.
+  template <class T>
+  T& keep_alive(T value) {
+    auto kept = std::make_unique<T>(std::move(value));
+    if (process_ends_) return *kept.release();
+    T& result = *kept;
+    kept_.emplace_back(std::move(kept));
+    return result;
+  }
+
+ private:
+  Listener listener_;
+  bool process_ends_;
+  bool failed_strict_ = false;
+  std::vector<std::shared_ptr<void>> kept_;
+};
+
+// The steps from a model's file to its collection: identify, load, trace, finish.
 
 // A model's file and the name that a collection gives it: "model.pt"; "-" for the standard input.
 struct NamedFile {
@@ -72,5 +138,28 @@ TraceResult& trace_or_read(const Config& config, bool has_trace_options, const N
 // (`has_trace_options`), and Error(kInput).
 GraphCollection& read_model_or_collection(const Config& config, bool has_trace_options, const NamedFile& file,
                                           Run& run);
+
+// Reads saved collections.
+
+// Reads the JSON that write_json() wrote; the listener is warned of ignored fields.  Throws Error(kInput) at
+// the file.
+GraphCollection read_collection_file(const ModelFile& file, const Listener& listener);
+
+// Returns the options that the collection was traced with; the defaults if they are those of another version.
+Config saved_options(const GraphCollection& collection);
+
+// Reads the two models or collections that a command compares.
+
+struct ModelPair {
+  GraphCollection& before;
+  GraphCollection& after;
+};
+
+// Reads or traces each as read_model_or_collection() does.  An option that only one kind of file takes goes
+// to the model of that kind, if the two models are of different kinds.  TorchScript beside an exported
+// program is traced as torch.export does: with the sizes of that program's inputs (unless options give
+// inputs), and with functions of torch.nn.functional traced into; but without this, if more modules fail to
+// trace with it.  `run` owns both.
+ModelPair read_model_pair(const Config& config, const NamedFile& first, const NamedFile& second, Run& run);
 
 }  // namespace fxtrace::internal

@@ -16,9 +16,9 @@
 #include "graph/collection_fields.h"
 #include "graph/lint.h"
 #include "support/error.h"
-#include "support/field_reader.h"
 #include "support/json_document.h"
 #include "support/json_emitter.h"
+#include "support/json_fields.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -1,4 +1,4 @@
-// The reader of graph collections from their JSON: the inverse of writers/graphs/json_writer.h.
+// The reader of graph collections from their JSON: the inverse of writers/graphs/collection_writers.h.
 #pragma once
 
 #include <set>

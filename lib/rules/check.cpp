@@ -7,19 +7,18 @@
 #include <unordered_set>
 #include <utility>
 
-#include "graph/analysis/described_inputs.h"
 #include "graph/analysis/input_sizes.h"
-#include "operators/names/callable_operators.h"
+#include "operators/names/allow_lists.h"
 #include "operators/names/modules.h"
 #include "operators/operators.h"
-#include "rules/module_places.h"
+#include "rules/matching.h"
 #include "summaries/model_summary.h"
-#include "support/remove_repeated.h"
-#include "support/text/columns.h"
-#include "support/text/nearest.h"
+#include "support/repeated.h"
+#include "support/text/did_you_mean.h"
+#include "support/text/numbers.h"
 #include "support/text/qualified_name.h"
 #include "support/text/words.h"
-#include "symbolic/readable_size.h"
+#include "symbolic/size_text.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "archive/content_facts.h"
+#include "archive/model_file.h"
 #include "graph/graph_collection.h"
 #include "rules/rule.h"
 #include "symbolic/shape_env.h"

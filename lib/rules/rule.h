@@ -2,15 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "archive/security_finding.h"
-#include "graph/analysis/program_fault.h"
-#include "rules/pattern.h"
-#include "support/text/name_pattern.h"
+#include "graph/program_view.h"
+#include "rules/matching.h"
+#include "support/text/glob.h"
 
 namespace fxtrace::internal {
 
@@ -70,7 +71,7 @@ struct Rule {
 //   X within Y                 each X is inside of a module Y; "@PATH" is a glob over paths of modules
 //   X at-most N, X at-least N  bounds on the number of X
 //
-// X and Y are patterns (pattern.h).  Throws Error(kUsage) that shows the position of the mistake.
+// X and Y are patterns (matching.h).  Throws Error(kUsage) that shows the position of the mistake.
 Requirement parse_requirement(std::string_view text);
 
 Rule no_failed_rule();
@@ -90,5 +91,14 @@ std::vector<Rule> security_rules();  // one for each SecurityKind; libraries are
 // Appends a rule, unless the command line has the same one.  Throws Error(kUsage) if another rule has its
 // name.
 void add_rule(std::vector<Rule>& rules, Rule rule);
+
+// Rule file: reads rules from JSON (schemas/check_rules.schema.json).
+
+// Appends the rules of the text to `rules`.  `file` is its path, for errors; read_file(PATH) returns the
+// content of a file that a rule names, which must be in the folder of `file` or below; check() may throw for
+// a rule.  Throws Error(kUsage), with line and column.
+void read_rules(std::string_view text, const std::string& file,
+                const std::function<std::string(const std::string& path)>& read_file,
+                const std::function<void(const Rule&)>& check, std::vector<Rule>& rules);
 
 }  // namespace fxtrace::internal

@@ -15,17 +15,15 @@
 #include <utility>
 #include <vector>
 
-#include "operators/names/operator_reach.h"
+#include "operators/names/allow_lists.h"
 #include "operators/operators.h"
 #include "security/bytecode_objects.h"
-#include "security/bytecode_types.h"
-#include "security/script_check.h"
-#include "support/find_position.h"
-#include "support/text/printable.h"
+#include "security/code_check.h"
+#include "support/integers.h"
+#include "support/text/unicode.h"
 #include "support/text/words.h"
-#include "torchscript/compiler/bound_methods.h"
+#include "torchscript/compiler/builtins.h"
 #include "torchscript/compiler/script_program.h"
-#include "torchscript/compiler/upgraders.h"
 
 namespace fxtrace::internal::security {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "archive/pickle_machine.h"
-#include "archive/stored_tensor.h"
-#include "support/saturated.h"
+#include "archive/stored_tensors.h"
+#include "support/integers.h"
 #include "support/text/identifier.h"
 #include "support/text/words.h"
 

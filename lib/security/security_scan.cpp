@@ -12,21 +12,19 @@
 #include <utility>
 
 #include "archive/compiled_model.h"
-#include "archive/little_endian.h"
+#include "archive/model_file.h"
 #include "archive/pickle_machine.h"
 #include "archive/zip_archive.h"
 #include "exported/format/inert_texts.h"
 #include "security/archive_records.h"
 #include "security/bytecode_check.h"
+#include "security/code_check.h"
 #include "security/pickle_check.h"
-#include "security/program_check.h"
-#include "security/script_check.h"
-#include "security/source_check.h"
 #include "support/error.h"
 #include "support/json_document.h"
-#include "support/restore.h"
+#include "support/scope_guard.h"
 #include "support/text/identifier.h"
-#include "support/text/utf8.h"
+#include "support/text/unicode.h"
 
 namespace fxtrace::internal {
 namespace {

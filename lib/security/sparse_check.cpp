@@ -5,8 +5,8 @@
 #include <span>
 #include <utility>
 
-#include "archive/little_endian.h"
-#include "support/saturated.h"
+#include "archive/model_file.h"
+#include "support/integers.h"
 
 namespace fxtrace::internal::security {
 namespace {

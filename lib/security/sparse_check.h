@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "archive/stored_tensor.h"
+#include "archive/stored_tensors.h"
 
 namespace fxtrace::internal::security {
 

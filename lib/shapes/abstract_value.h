@@ -1,5 +1,4 @@
-// Abstract values: the facts that are known about a value without running anything.  For a tensor, its sizes,
-// dtype and device; for an integer, an expression over named dimensions; for a plain value, the value itself.
+// Arrays: small tensors with known elements, and numbers, with which the value rules of operators compute.
 #pragma once
 
 #include <complex>
@@ -11,13 +10,43 @@
 #include <variant>
 #include <vector>
 
-#include "shapes/array.h"
-#include "shapes/device.h"
-#include "shapes/scalar_type.h"
+#include "shapes/tensor_options.h"
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 
 namespace fxtrace::internal {
+
+// An element: an integer or bool (0 and 1) or a float, depending on the dtype; or, in place of either, an
+// expression of sizes that is not a number.
+using Element = std::variant<std::int64_t, double, SymInt>;
+
+inline constexpr std::int64_t kMaxKnownElements = 64;
+
+// A tensor, or a Python number: an array without dimensions.
+struct Array {
+  ScalarType dtype = ScalarType::kInt64;
+  std::vector<std::int64_t> sizes;
+  std::vector<Element>
+      elements;            // in row-major order, as many as the sizes say; floats are rounded to the dtype
+  bool is_number = false;  // a Python number, whose dtype yields to those of tensors in promotion
+
+  std::int64_t dim() const { return static_cast<std::int64_t>(sizes.size()); }
+  std::int64_t count() const { return static_cast<std::int64_t>(elements.size()); }
+  bool is_constant() const;  // returns whether no element is an expression of sizes
+  // Returns the elements of a small tensor of at most one dimension as sizes; empty for other tensors, and
+  // unless all elements are whole numbers.
+  std::vector<SymInt> integers() const;
+};
+
+// Returns whether elements of the dtype can be known: bool, integers except uint16 to uint64, float32 and
+// float64.
+bool is_known_type(ScalarType type);
+// Returns whether an element of the dtype may be an expression of sizes: other dtypes are too small, and
+// float32 rounds large sizes.
+bool holds_sizes(ScalarType type);
+
+// Abstract values: the facts that are known about a value without running anything.  For a tensor, its sizes,
+// dtype and device; for an integer, an expression over named dimensions; for a plain value, the value itself.
 
 // The elements of a small tensor that do not depend on input data.  Traced archives compute sizes in such
 // tensors, and torchvision's detectors compute scales.
@@ -113,5 +142,16 @@ void forget_contents(AbstractValue& value);
 // Returns the join: the facts that hold for both values, element by element.
 AbstractValue common(const AbstractValue& first, const AbstractValue& second);
 AbstractValue::Sequence common(const AbstractValue::Sequence& first, const AbstractValue::Sequence& second);
+
+// Contiguous strides: rows of the last dimension side by side, as torch makes them.
+
+// Return the strides of a contiguous tensor; a size of 0 counts as 1.  Strides beyond 64 bits are the largest
+// number, or throw SymbolicError.
+std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& sizes);
+std::vector<SymInt> contiguous_strides(const std::vector<SymInt>& sizes);
+
+// Returns whether a tensor with these strides is contiguous, as torch has it: strides of dimensions of size 1
+// do not matter, nor do any if it has no elements.
+bool is_contiguous(const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides);
 
 }  // namespace fxtrace::internal

@@ -8,17 +8,17 @@
 #include "analysis/node_arguments.h"
 #include "graph/analysis/collection_summary.h"
 #include "graph/analysis/input_sizes.h"
-#include "graph/each_graph.h"
+#include "graph/graph_collection.h"
 #include "operators/target.h"
-#include "opinfo/call.h"
 #include "opinfo/operator_entry.h"
 #include "opinfo/rules/cost_rules.h"
 #include "opinfo/rules/shape_helpers.h"
-#include "opinfo/stored_parts.h"
+#include "opinfo/rules/shape_rules.h"
+#include "opinfo/traits.h"
 #include "support/json_document.h"
-#include "support/text/number_in.h"
-#include "support/text/printable.h"
+#include "support/text/numbers.h"
 #include "support/text/qualified_name.h"
+#include "support/text/unicode.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "shapes/scalar_type.h"
+#include "shapes/tensor_options.h"
 #include "support/text/qualified_name.h"
 
 namespace fxtrace::internal {

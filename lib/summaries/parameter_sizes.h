@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graph/graph_collection.h"
-#include "support/saturated.h"
+#include "support/integers.h"
 
 namespace fxtrace::internal {
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/graph_collection.h"
@@ -89,5 +90,27 @@ void make_buckets(UseOrder& order, std::int64_t most_bytes);
 
 // Adds the MACs of the modules.
 void add_macs(const GraphCollection& collection, UseOrder& order);
+
+// The data of `fxtrace order --fsdp2`: the modules that FSDP2 shards by themselves, and the prefetches of
+// each.
+
+// The modules that torch.distributed.fsdp.fully_shard() is applied to.  Parameters outside of them stay with
+// the root.
+struct FsdpPlan {
+  // Repeated blocks in the order of their first calls: siblings whose names differ in a number, with equal
+  // submodules and parameters, such as h.0 and h.1; the outermost ones, and all modules of their class.  If
+  // there are none: siblings of one class of the model whose parameters differ; else equal layers.
+  std::vector<std::string> units;
+  // Pairs of a module and the unit that it prefetches: the unit that is called next, or in the backward pass
+  // the one called before it.  The root, "", begins both.  Units that are called several times prefetch
+  // nothing, because different units follow.
+  std::vector<std::pair<std::string, std::string>> forward, backward;
+  struct LeftOut {
+    std::string path, reason;
+  };
+  std::vector<LeftOut> left_out;  // blocks that stay with the root
+};
+
+FsdpPlan plan_fsdp(const GraphCollection& collection, const UseOrder& order);
 
 }  // namespace fxtrace::internal

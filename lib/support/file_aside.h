@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "support/descriptor.h"
+#include "support/scope_guard.h"
 
 namespace fxtrace::internal {
 

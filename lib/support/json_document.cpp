@@ -12,7 +12,7 @@
 #include <simdjson.h>
 
 #include "support/json_emitter.h"
-#include "support/text/columns.h"
+#include "support/text/numbers.h"
 
 namespace fxtrace::internal {
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "support/text/utf8.h"
+#include "support/text/unicode.h"
 
 namespace fxtrace::internal {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "support/text/nearest.h"
+#include "support/text/did_you_mean.h"
 
 namespace fxtrace::internal {
 

@@ -6,7 +6,7 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 
-#include "support/text/printable.h"
+#include "support/text/unicode.h"
 
 namespace fxtrace::internal::log {
 namespace {

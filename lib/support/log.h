@@ -1,6 +1,8 @@
 // Progress messages for people, on stderr.  Neither products nor errors are written here.
 #pragma once
 
+#include <chrono>
+#include <cstdio>
 #include <iosfwd>
 #include <string>
 
@@ -24,3 +26,22 @@ void info(const std::string& message);
 void timings(const std::string& message);
 
 }  // namespace fxtrace::internal::log
+
+namespace fxtrace::internal {
+
+// A timer for steps, which -v reports.
+
+class Timer {
+ public:
+  std::string milliseconds() const {
+    const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - start_;
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f ms", passed.count());
+    return text;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace fxtrace::internal

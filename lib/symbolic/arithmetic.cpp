@@ -8,7 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "symbolic/checked.h"
+#include "symbolic/interval.h"
 
 namespace fxtrace::internal::arithmetic {
 namespace {

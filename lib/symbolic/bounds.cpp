@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "symbolic/checked.h"
+#include "symbolic/interval.h"
 
 namespace fxtrace::internal::symbolic {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "symbolic/bounds.h"
-#include "symbolic/checked.h"
+#include "symbolic/interval.h"
 
 namespace fxtrace::internal::symbolic {
 namespace {

@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "support/text/identifier.h"
-#include "symbolic/checked.h"
+#include "symbolic/interval.h"
 #include "symbolic/polynomial.h"
 
 namespace fxtrace::internal {

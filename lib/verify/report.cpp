@@ -4,12 +4,11 @@
 #include <functional>
 #include <string>
 
-#include "support/text/printable.h"
 #include "support/text/qualified_name.h"
+#include "support/text/unicode.h"
 #include "support/text/words.h"
-#include "verify/verification_fields.h"
 #include "writers/formats/document.h"
-#include "writers/formats/json_parts.h"
+#include "writers/formats/field_writer.h"
 
 namespace fxtrace::internal::verify {
 namespace {

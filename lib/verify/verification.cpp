@@ -7,11 +7,9 @@
 
 #include "graph/analysis/text_form.h"
 #include "support/text/words.h"
-#include "verify/calls/nested.h"
+#include "verify/calls/engine.h"
 #include "verify/inputs/guard_evaluator.h"
-#include "verify/inputs/index_ranges.h"
 #include "verify/inputs/inputs.h"
-#include "verify/inputs/solve.h"
 
 namespace fxtrace::internal::verify {
 namespace {

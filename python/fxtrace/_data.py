@@ -141,7 +141,7 @@ def _last_parts(names_of: _Names) -> _Names:
 
 
 def _matches(pattern: str, names_of: _Names, path_of: _Names, nodes: Sequence[Node]) -> Callable[[Node], bool]:
-    """Return a test of nodes by a pattern, with the rules of lib/support/text/name_pattern.h.
+    """Return a test of nodes by a pattern, with the rules of lib/support/text/glob.h.
 
     A name without a dot or star that no node has is the last part of names, or else the last part of paths. A path also matches if it
     equals the pattern, or if a pattern with a dot or star matches it.

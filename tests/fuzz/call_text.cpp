@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "opinfo/evaluate.h"
 #include "opinfo/infer.h"
 #include "opinfo/operator_entry.h"
 #include "opinfo/operator_row.h"

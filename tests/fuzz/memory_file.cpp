@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-#include "support/restore.h"
+#include "support/scope_guard.h"
 
 namespace fxtrace::internal::fuzz {
 

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "tests/fuzz/targets.h"
+#include "trace/options/options.h"
 
 namespace {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "support/error.h"
-#include "trace/options/config.h"
 
 namespace fxtrace::internal {
+struct Config;
 struct TraceResult;
 struct TraceRequest;
 }  // namespace fxtrace::internal
@@ -53,6 +53,10 @@ struct Target {
   const char* name;
   void (*run)(std::string_view input);
 };
+#ifdef FXTRACE_READING_ALONE
+inline constexpr Target kTargets[] = {
+    {"glob", glob}, {"pickle", pickle}, {"state_dict", state_dict}, {"zip_archive", zip_archive}};
+#else
 inline constexpr Target kTargets[] = {
     {"collection", collection}, {"config", config},
     {"database", database},     {"exported", exported},
@@ -65,6 +69,7 @@ inline constexpr Target kTargets[] = {
     {"sympy", sympy},           {"trace", trace},
     {"tree_spec", tree_spec},   {"zip_archive", zip_archive},
 };
+#endif
 
 // Runs f; returns false when it reports bad input.
 template <class F>
@@ -83,6 +88,16 @@ inline void require(bool holds, const std::string& promise) {
 }
 
 // Returns the first `limit` lines; the last one is the rest.
-std::vector<std::string_view> lines_of(std::string_view input, std::size_t limit);
+inline std::vector<std::string_view> lines_of(std::string_view input, std::size_t limit) {
+  std::vector<std::string_view> lines;
+  while (lines.size() + 1 < limit) {
+    const std::size_t end = input.find('\n');
+    if (end == std::string_view::npos) break;
+    lines.push_back(input.substr(0, end));
+    input.remove_prefix(end + 1);
+  }
+  lines.push_back(input);
+  return lines;
+}
 
 }  // namespace fxtrace::internal::fuzz

@@ -148,7 +148,7 @@ _DTYPES = {"floating": (torch.float32, torch.float64), "inexact": (torch.float32
 
 
 def drawn(name: str, signature: str, rng: random.Random) -> Call | None:
-    """A call that a signature describes (lib/opinfo/rules/signature.h); None where other arguments are more than numbers."""
+    """A call that a signature describes (lib/opinfo/operator_row.h); None where other arguments are more than numbers."""
     space, base, overload = re.match(r"(\w+)::(\w+)\.?(\w*)", name).groups()
     found = _overload(str(torch._C._get_schema(f"{space}::{base}", overload))) if space == "aten" else None
     if found is None:

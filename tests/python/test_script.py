@@ -77,7 +77,7 @@ class OldOperators(torch.nn.Module):
 
 @pytest.mark.parametrize("version", [2, 4, 7, 8, 9])
 def test_old_operators(dump, tmp_path, version):
-    """Archives that say they are old.  Division is left out: ours has no branch there (upgraders.cpp)."""
+    """Archives that say they are old.  Division is left out: ours has no branch there (builtins.cpp)."""
     torch.jit.script(OldOperators()).save(str(tmp_path / "new.pt"))
     with zipfile.ZipFile(tmp_path / "new.pt") as new, zipfile.ZipFile(tmp_path / "old.pt", "w") as old:
         for record in new.infolist():

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "shapes/scalar_type.h"
+#include "shapes/tensor_options.h"
 
 namespace {
 

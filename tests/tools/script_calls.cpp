@@ -8,14 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "opinfo/evaluate.h"
 #include "opinfo/infer.h"
 #include "opinfo/operator_entry.h"
 #include "script_json.h"
-#include "torchscript/operators/plain_checks.h"
+#include "torchscript/operators/plain_call.h"
 #include "torchscript/operators/plain_operators.h"
-#include "torchscript/values/literal_value.h"
-#include "torchscript/values/tensor_elements.h"
+#include "torchscript/values/tensor_value.h"
 #include "torchscript/values/value.h"
 
 namespace fxtrace::internal::torchscript {

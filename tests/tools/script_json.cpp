@@ -5,9 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "shapes/contiguous.h"
-#include "torchscript/values/device_text.h"
-#include "torchscript/values/tensor_elements.h"
+#include "shapes/abstract_value.h"
 #include "torchscript/values/tensor_value.h"
 
 namespace fxtrace::internal::torchscript {

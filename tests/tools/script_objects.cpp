@@ -18,7 +18,6 @@
 #include "support/error.h"
 #include "torchscript/compiler/script_program.h"
 #include "torchscript/objects/objects.h"
-#include "torchscript/values/tensor_elements.h"
 #include "torchscript/values/tensor_value.h"
 
 namespace fxtrace::internal::torchscript {

@@ -1,4 +1,4 @@
-// The data of the page: the collection as lib/writers/pictures/html_data.h writes it, and values derived
+// The data of the page: the collection as lib/writers/pictures/html_writer.h writes it, and values derived
 // from it.
 
 // The values of Outline::Kind in lib/pictures/outline.h; a unit test compares them.

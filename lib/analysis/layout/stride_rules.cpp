@@ -10,13 +10,11 @@
 
 #include "analysis/effects.h"
 #include "analysis/identity_call.h"
-#include "analysis/known_arguments.h"
 #include "analysis/node_arguments.h"
 #include "graph/rewrite.h"
 #include "opinfo/operator_row.h"
-#include "shapes/contiguous.h"
-#include "support/find_position.h"
-#include "support/saturated.h"
+#include "shapes/abstract_value.h"
+#include "support/integers.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -1,14 +1,15 @@
 // The strides of results, as torch lays them out on a CPU, by the rule in the operator's row
-// (opinfo/result_strides.h).
+// (opinfo/operator_row.h).
 //
 // Views follow from the sizes and strides of the first argument, copies keep its order if its elements fill
 // one block of memory, pointwise operators follow TensorIterator, and kernels for images have the memory
 // format that their input suggests.  Strides are expressions of sizes.
 //
 // Two users ask:
-// - strides.h, whether reshape() gives a view or a copy.  Its answers are certain, and hold for all values of
+// - view_tree.h, whether reshape() gives a view or a copy.  Its answers are certain, and hold for all values
+// of
 //   the dimensions: a rule that needs a number which is not known gives nothing.
-// - convert/lower/value_strides.h, for the strides that a program states for every tensor.  Where rules need
+// - convert/lower/metadata.h, for the strides that a program states for every tensor.  Where rules need
 //   numbers, to sort strides or to look for sizes of 1, an open dimension counts as one of 7 elements.
 //
 // Example: channel_shuffle() of a ShuffleNet on %cat, float32[batch, 48, 28, 28], which is contiguous.

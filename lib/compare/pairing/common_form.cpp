@@ -16,20 +16,18 @@
 #include <utility>
 
 #include "analysis/identity_call.h"
-#include "analysis/known_arguments.h"
 #include "analysis/node_arguments.h"
 #include "compare/pairing/compared_graph.h"
 #include "graph/analysis/fold_numbers.h"
 #include "graph/analysis/input_sizes.h"
 #include "graph/analysis/text_form.h"
-#include "graph/node_spec.h"
 #include "graph/rewrite.h"
 #include "graph/text_rewrite.h"
-#include "operators/known_numbers.h"
 #include "operators/names/modules.h"
-#include "opinfo/identities.h"
+#include "operators/target.h"
 #include "opinfo/operator_row.h"
-#include "passes/all_passes.h"
+#include "opinfo/traits.h"
+#include "passes/pass.h"
 #include "symbolic/python_operators.h"
 
 namespace fxtrace::internal {

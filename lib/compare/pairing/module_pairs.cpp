@@ -6,7 +6,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "support/hashing.h"
+#include "graph/graph_collection.h"
+#include "support/hashes.h"
 #include "support/text/qualified_name.h"
 
 namespace fxtrace::internal {
@@ -259,6 +260,36 @@ std::string ModulePairs::parameter_before(const std::string& name_after) const {
   const std::string_view before = path_before(parent);
   if (before == parent) return name_after;
   return before.empty() ? std::string(name.last()) : std::string(before) + "." + std::string(name.last());
+}
+
+ComparedSide::ComparedSide(const GraphCollection& whole, const std::vector<ModuleGraph>& compared,
+                           const PairedModules& paired)
+    : collection(whole),
+      graphs(compared),
+      modules(paired),
+      unused(whole.unused_parameters.begin(), whole.unused_parameters.end()) {
+  for (const ParameterRecord& record : collection.parameters) {
+    if (record.alias_of) ties.emplace(record.name, *record.alias_of);
+  }
+  for (const ModuleGraph& root : collection.graphs) {
+    for_each_graph(root, [&](const ModuleGraph& graph) {
+      for (const auto& [name, constant] : graph.constants) constants.insert(name);
+    });
+  }
+  for (const ModuleGraph& root : graphs) {
+    for_each_graph(root, [&](const ModuleGraph& graph) {
+      for (const NodeId id : graph.graph.order()) {
+        // The modules around it count, too.
+        std::string_view path = graph.graph.node(id).scope->module_path;
+        while (!path.empty() && working.insert(path).second) path = QualifiedName(path).parent();
+      }
+    });
+  }
+}
+
+std::string ComparedSide::first_name(const std::string& parameter) const {
+  const auto found = ties.find(parameter);
+  return found == ties.end() ? parameter : std::string(found->second);
 }
 
 }  // namespace fxtrace::internal

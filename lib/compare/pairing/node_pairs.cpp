@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "support/hashing.h"
+#include "support/hashes.h"
 
 namespace fxtrace::internal {
 namespace {

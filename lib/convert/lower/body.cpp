@@ -3,22 +3,21 @@
 #include <algorithm>
 #include <ranges>
 
-#include "analysis/known_arguments.h"
 #include "analysis/node_arguments.h"
 #include "analysis/program_operations.h"
 #include "convert/lower/quantized_calls.h"
 #include "convert/lower/rewrites.h"
-#include "convert/lower/tree_text.h"
-#include "graph/analysis/described_inputs.h"
-#include "graph/node_spec.h"
-#include "operators/higher_order.h"
+#include "convert/lower/written_program.h"
+#include "graph/analysis/input_sizes.h"
+#include "graph/rewrite.h"
 #include "operators/names/function_traits.h"
 #include "operators/operators.h"
+#include "operators/target.h"
 #include "opinfo/operator_entry.h"
 #include "opinfo/python_spelling.h"
-#include "shapes/contiguous.h"
-#include "support/restore.h"
-#include "support/text/python_keyword.h"
+#include "shapes/abstract_value.h"
+#include "support/scope_guard.h"
+#include "support/text/identifier.h"
 #include "support/text/words.h"
 
 namespace fxtrace::internal {

@@ -19,7 +19,7 @@
 
 #include "analysis/alias_regions.h"
 #include "convert/lower/lowering.h"
-#include "convert/lower/module_stacks.h"
+#include "convert/lower/metadata.h"
 #include "convert/lower/written_program.h"
 #include "graph/graph.h"
 #include "graph/namespace.h"

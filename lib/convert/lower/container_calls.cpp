@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "convert/lower/rewrites.h"
-#include "support/find_position.h"
+#include "support/integers.h"
 
 namespace fxtrace::internal {
 namespace {

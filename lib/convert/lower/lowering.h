@@ -16,7 +16,7 @@
 //    registration, then constants, then the inputs of the method.  Parameters and buffers that no node reads
 //    are inputs, too, if a program can have them.
 // 4. signature.outputs are the outputs of the graph in order: the results of the method; in a functional
-//    program after the new values of what was written (input_mutations.h).
+//    program after the new values of what was written (guards_and_mutations.h).
 // 5. Sizes keep the names of the trace to the end; program.symbols maps them to those of torch.  So
 //    name_symbols() runs when no value is added any more, and lower_guards(), which leaves out what the
 //    ranges of symbols say, runs after it.

@@ -13,10 +13,10 @@
 #include "analysis/program_operations.h"
 #include "graph/analysis/input_sizes.h"
 #include "support/error.h"
-#include "support/text/shell_word.h"
+#include "support/text/did_you_mean.h"
 #include "support/text/words.h"
+#include "symbolic/expression_text.h"
 #include "symbolic/shape_env.h"
-#include "symbolic/srepr.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -10,7 +10,7 @@
 // 2. A symbol is an s if it occurs in the size or the value of an input, else a u.  It keeps its name if that
 //    is already of this form; the others get the least free number, in the order of their first occurrence,
 //    and never a name that the trace uses.
-// 3. An expression that is neither a number nor has a form of sympy (srepr.h) is refused.
+// 3. An expression that is neither a number nor has a form of sympy (expression_text.h) is refused.
 // 4. The range of an s is that of --dim and of the guards of the graph.  So is that of a u, if it occurs in
 //    the size of a tensor or in --dim; else it has none, as a number that is in no size may be negative.
 // 5. Only an s has a hint: that of --hint, else an example which torch cannot take for something else.  For

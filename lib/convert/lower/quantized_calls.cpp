@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "convert/lower/rewrites.h"
-#include "shapes/scalar_type.h"
+#include "shapes/tensor_options.h"
 
 namespace fxtrace::internal {
 namespace {

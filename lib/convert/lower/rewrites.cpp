@@ -11,9 +11,9 @@
 #include "analysis/program_operations.h"
 #include "graph/analysis/fold_numbers.h"
 #include "opinfo/python_spelling.h"
+#include "symbolic/expression_text.h"
 #include "symbolic/python_operators.h"
 #include "symbolic/shape_env.h"
-#include "symbolic/srepr.h"
 
 namespace fxtrace::internal {
 namespace {
@@ -294,7 +294,7 @@ bool check_divisor(const LoweredCall& call, Body& body) {
 // bits, and compares and divides floats.
 Result arithmetic(const LoweredCall& call, Body& body) {
   const std::string target(python_function(*call.node.target));
-  const bool may_differ = target != *call.node.target;  // lib/opinfo/number_range.h
+  const bool may_differ = target != *call.node.target;  // lib/opinfo/python_spelling.h
   if (auto joined = joined_containers(call)) return joined;
   if (!call.kwargs.empty() || call.args.empty() || !are_numbers(body, call.args)) {
     body.refuse(call.node, "an operand is not known to be a number");

@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "archive/zip_archive.h"
-#include "exported/program/tree_spec.h"
+#include "exported/program/encoded_texts.h"
+#include "graph/argument.h"
 #include "graph/graph.h"
 #include "graph/program_view.h"
 #include "operators/schema.h"
@@ -83,5 +84,20 @@ struct WrittenProgram {
   // schema is not known.
   std::optional<Schema> schema_of(const std::string& target, const Operator* op) const;
 };
+
+// Tree specs: the nesting of inputs and results, and its text (torch.utils._pytree.treespec_dumps).
+
+std::string tree_text(const TreeSpec& spec);
+
+// Returns the structure of nested values, and appends their leaves.  Everything but lists, tuples and dicts
+// is a leaf, None included.
+TreeSpec tree_of(const Argument& value, std::vector<Argument>& leaves);
+
+// Bytes of tensors whose elements are known as numbers.
+
+// Returns the elements as they lie in memory, little-endian, rounded as torch rounds.  Returns nothing for
+// other dtypes than bool, integers and real numbers of at least 16 bits, and for elements that are not
+// numbers.
+std::optional<std::string> element_bytes(const std::vector<Argument>& elements, std::string_view dtype);
 
 }  // namespace fxtrace::internal

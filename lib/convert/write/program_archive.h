@@ -35,4 +35,11 @@ std::vector<Refusal> refused_texts(const ProgramRecords& program);
 void write_program_archive(const std::vector<ProgramRecords>& programs, const Program& model,
                            const ModelFile& file, bool weights, std::ostream& out);
 
+// Writes example inputs as an archive of torch.save.
+
+// Returns an archive with a tuple of the positional and the keyword arguments.  Tensors are zeros, one
+// element that is repeated (stride 0), in the sizes that the hints of symbols give; plain values are
+// themselves.
+std::string saved_example_inputs(const WrittenProgram& program);
+
 }  // namespace fxtrace::internal

@@ -12,11 +12,11 @@
 #include <unordered_set>
 #include <utility>
 
-#include "convert/lower/tree_text.h"
+#include "convert/lower/written_program.h"
 #include "exported/program/graph_reader.h"
 #include "operators/operators.h"
 #include "support/json_emitter.h"
-#include "symbolic/srepr.h"
+#include "symbolic/expression_text.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -11,11 +11,11 @@
 #include <string_view>
 #include <utility>
 
-#include "shapes/contiguous.h"
-#include "shapes/scalar_type.h"
+#include "shapes/abstract_value.h"
+#include "shapes/tensor_options.h"
 #include "support/error.h"
+#include "support/integers.h"
 #include "support/json_emitter.h"
-#include "support/saturated.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -8,8 +8,7 @@
 #include "support/error.h"
 #include "support/json_document.h"
 #include "support/text/identifier.h"
-#include "support/text/plain_path.h"
-#include "support/text/printable.h"
+#include "support/text/unicode.h"
 #include "support/text/words.h"
 #include "symbolic/expression.h"
 

@@ -10,12 +10,10 @@
 
 #include "archive/pickle_machine.h"
 #include "exported/format/evaluated_text.h"
-#include "operators/names/torch_functions.h"
+#include "operators/names/allow_lists.h"
 #include "operators/operators.h"
 #include "support/text/identifier.h"
-#include "support/text/plain_format.h"
-#include "support/text/plain_path.h"
-#include "support/text/printable.h"
+#include "support/text/unicode.h"
 #include "support/text/words.h"
 
 namespace fxtrace::internal {

@@ -1,14 +1,13 @@
 // Calls of torch.nn modules whose forward is known (leaf_call.h).  The modules fall into groups, each with a
 // way to find the arguments: the operands of the one operator that does the work (losses, distances, cells),
 // products with the weights of attention and the masks that are added to its scores (MultiheadAttention,
-// transformers), the results of a pooling operator, and recurrent modules (recurrent_call.h).
+// transformers), the results of a pooling operator, and recurrent modules (leaf_call.h).
 #include <algorithm>
 #include <array>
 #include <string>
 #include <unordered_map>
 
-#include "exported/modules/leaf_flow.h"
-#include "exported/modules/recurrent_call.h"
+#include "exported/modules/leaf_call.h"
 
 namespace fxtrace::internal {
 namespace {

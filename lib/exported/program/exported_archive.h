@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "archive/file_kind.h"
-#include "archive/state_dict.h"
+#include "archive/security_finding.h"
+#include "archive/stored_tensors.h"
 #include "archive/zip_archive.h"
 #include "graph/graph.h"
 
@@ -75,5 +76,16 @@ class ExportedArchive {
   bool old_layout_ = false;
   std::vector<std::string> models_;
 };
+
+// A check that the tensors of an exported program fit into the records with their bytes.
+
+// Returns a finding for each tensor whose elements reach beyond its record, or whose record is missing, of
+// all programs in the archive.  `info` is the result of identify_file().  Throws Error(kInput) for damaged
+// records.
+std::vector<SecurityFinding> find_cut_tensors(const FileInfo& info);
+
+// Returns why a record of `size` bytes cannot hold the tensor; nothing where it can.
+std::optional<std::string> problem_of_size(const std::string& name, const StoredTensor& tensor,
+                                           std::uint64_t size);
 
 }  // namespace fxtrace::internal

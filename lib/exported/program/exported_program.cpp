@@ -8,11 +8,10 @@
 
 #include "exported/program/graph_reader.h"
 #include "exported/program/same_calls.h"
-#include "shapes/scalar_type.h"
+#include "shapes/tensor_options.h"
 #include "support/error.h"
-#include "support/text/nearest.h"
+#include "support/text/did_you_mean.h"
 #include "support/text/qualified_name.h"
-#include "support/text/shell_word.h"
 
 namespace fxtrace::internal {
 namespace {

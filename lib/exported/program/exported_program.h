@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "analysis/program_operations.h"
+#include "exported/program/encoded_texts.h"
 #include "exported/program/exported_archive.h"
 #include "exported/program/hierarchy.h"
 #include "exported/program/program_dimensions.h"
-#include "exported/program/tree_spec.h"
 #include "support/json_document.h"
 #include "trace/options/options.h"
 #include "trace/tracer/program.h"

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "analysis/program_operations.h"
-#include "exported/program/sympy_text.h"
-#include "graph/node_spec.h"
+#include "exported/program/encoded_texts.h"
+#include "graph/rewrite.h"
 #include "operators/operators.h"
 #include "support/error.h"
-#include "support/text/python_keyword.h"
+#include "support/text/identifier.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -11,8 +11,7 @@
 
 #include "analysis/program_operations.h"
 #include "support/error.h"
-#include "support/text/nearest.h"
-#include "support/text/shell_word.h"
+#include "support/text/did_you_mean.h"
 #include "support/text/words.h"
 #include "symbolic/sym_int.h"
 #include "trace/options/input_spec.h"

@@ -18,7 +18,7 @@
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 #include "trace/options/options.h"
-#include "trace/tracer/diagnostic.h"
+#include "trace/tracer/program.h"
 
 namespace fxtrace::internal {
 

@@ -7,12 +7,12 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/known_arguments.h"
+#include "analysis/node_arguments.h"
 #include "operators/operators.h"
 #include "opinfo/infer.h"
 #include "opinfo/operator_entry.h"
-#include "support/text/python_keyword.h"
-#include "support/text/utf8.h"
+#include "support/text/identifier.h"
+#include "support/text/unicode.h"
 #include "symbolic/python_operators.h"
 
 namespace fxtrace::internal {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/program_operations.h"
-#include "graph/analysis/program_fault.h"
+#include "graph/program_view.h"
 #include "operators/schema.h"
 #include "shapes/abstract_value.h"
 #include "support/json_document.h"

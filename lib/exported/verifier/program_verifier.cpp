@@ -14,20 +14,18 @@
 #include <utility>
 
 #include "archive/content_check.h"
-#include "archive/state_dict.h"
+#include "archive/stored_tensors.h"
 #include "archive/zip_archive.h"
 #include "exported/format/inert_texts.h"
+#include "exported/program/encoded_texts.h"
 #include "exported/program/exported_archive.h"
 #include "exported/program/exported_program.h"
 #include "exported/program/graph_reader.h"
 #include "exported/program/stack_trace.h"
-#include "exported/program/sympy_text.h"
-#include "exported/program/tensor_sizes.h"
-#include "exported/program/tree_spec.h"
 #include "exported/verifier/call_check.h"
 #include "support/error.h"
 #include "support/text/identifier.h"
-#include "support/text/utf8.h"
+#include "support/text/unicode.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "archive/file_kind.h"
-#include "graph/analysis/program_fault.h"
+#include "graph/program_view.h"
 
 namespace fxtrace::internal {
 

@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "graph/each_graph.h"
-#include "support/saturated.h"
+#include "graph/graph_collection.h"
+#include "support/integers.h"
 #include "support/text/qualified_name.h"
 
 namespace fxtrace::internal {

@@ -9,8 +9,8 @@
 
 #include "interpreter/program/convert.h"
 #include "opinfo/operator_row.h"
+#include "support/integers.h"
 #include "support/json_emitter.h"
-#include "support/saturated.h"
 
 namespace fxtrace::internal::interpreter {
 namespace {

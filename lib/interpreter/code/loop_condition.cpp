@@ -6,7 +6,7 @@
 #include <limits>
 #include <ranges>
 
-#include "interpreter/code/pure_code.h"
+#include "interpreter/code/code_effects.h"
 
 namespace fxtrace::internal::interpreter {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "analysis/program_operations.h"
-#include "graph/node_spec.h"
+#include "graph/rewrite.h"
 #include "interpreter/program/convert.h"
 #include "operators/operators.h"
 #include "support/text/qualified_name.h"

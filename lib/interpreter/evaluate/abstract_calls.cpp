@@ -4,11 +4,10 @@
 #include <array>
 #include <utility>
 
-#include "interpreter/state/abstract.h"
-#include "interpreter/state/structure.h"
+#include "interpreter/state/value_form.h"
 #include "support/error.h"
-#include "support/restore.h"
-#include "trace/tracer/trace_failure.h"
+#include "support/scope_guard.h"
+#include "trace/tracer/program.h"
 
 namespace fxtrace::internal::interpreter {
 namespace {
@@ -182,6 +181,27 @@ bool AbstractCalls::run_both(const IrNode* node) {
     frames_.set(node->outputs()[i], std::move(either));
   }
   return true;
+}
+
+void ObjectStates::StateEvaluator::call_operator(const IrNode* node, const FunctionSchema& schema,
+                                                 const Values& values) {
+  Evaluator::call_operator(node, schema, values);
+  if (node->outputs().size() == 1 && is_script_object(*node->output()->type()))
+    made.add(frames_.value(node->output()), values);
+}
+
+void ObjectStates::set(const Ref<ObjectValue>& object, const Value& state) {
+  Function* function = class_of(*object).find_method("__setstate__");
+  if (function == nullptr || !function->has_code()) return;
+  try {
+    evaluator_.follow(*function, {Value(object), state}, nullptr);
+  } catch (const TraceFailure&) {
+    // The remaining attributes stay without values: only a real run of the code would give them.
+  } catch (const std::exception& e) {
+    rethrow_what_is_not_the_models(e);
+    // Likewise: the state does not fit the code.
+  }
+  state_.changes.commit();
 }
 
 }  // namespace fxtrace::internal::interpreter

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "interpreter/program/convert.h"
-#include "interpreter/state/abstract.h"
-#include "trace/tracer/trace_failure.h"
+#include "interpreter/state/value_form.h"
+#include "trace/tracer/program.h"
 
 namespace fxtrace::internal::interpreter {
 namespace {

@@ -9,11 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "interpreter/evaluate/branches.h"
-#include "interpreter/evaluate/calls.h"
-#include "interpreter/evaluate/loops.h"
+#include "interpreter/evaluate/control_flow.h"
 #include "interpreter/evaluate/operator_calls.h"
-#include "interpreter/evaluate/process_state.h"
 #include "interpreter/evaluate/value_nodes.h"
 
 namespace fxtrace::internal::interpreter {
@@ -94,6 +91,16 @@ class Evaluator : protected EvaluatorPart {
   OperatorCalls operator_calls_{propagation_, *this};
   ProcessState process_state_{propagation_, *this};
   ValueNodes value_nodes_{propagation_, *this};
+};
+
+// Base class of the parts of the interpreter that record code as nodes.
+
+class RecordingPart : protected EvaluatorPart {
+ public:
+  explicit RecordingPart(const EvaluatorPart& around) : EvaluatorPart(around), tracer_(recorder_.tracer()) {}
+
+ protected:
+  GraphTracer& tracer_;
 };
 
 }  // namespace fxtrace::internal::interpreter

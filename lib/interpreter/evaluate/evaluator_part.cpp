@@ -3,7 +3,7 @@
 #include <set>
 #include <vector>
 
-#include "support/text/utf8.h"
+#include "support/text/unicode.h"
 
 namespace fxtrace::internal::interpreter {
 namespace {

@@ -7,13 +7,12 @@
 
 #include "interpreter/evaluate/evaluator.h"
 #include "interpreter/program/convert.h"
-#include "interpreter/state/abstract.h"
-#include "interpreter/state/structure.h"
+#include "interpreter/state/value_form.h"
 #include "operators/operators.h"
 #include "opinfo/traits.h"
 #include "torchscript/operators/operator_table.h"
 #include "torchscript/operators/plain_operators.h"
-#include "torchscript/values/tensor_elements.h"
+#include "torchscript/values/tensor_value.h"
 
 namespace fxtrace::internal::interpreter {
 

@@ -5,7 +5,7 @@
 
 #include "interpreter/evaluate/evaluator.h"
 #include "interpreter/program/convert.h"
-#include "interpreter/state/abstract.h"
+#include "interpreter/state/value_form.h"
 
 namespace fxtrace::internal::interpreter {
 

@@ -4,8 +4,7 @@
 
 #include "graph/analysis/text_form.h"
 #include "interpreter/program/convert.h"
-#include "interpreter/state/abstract.h"
-#include "interpreter/state/structure.h"
+#include "interpreter/state/value_form.h"
 #include "operators/operators.h"
 #include "operators/target.h"
 #include "opinfo/operator_entry.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "interpreter/graph/recording_part.h"
+#include "interpreter/evaluate/evaluator.h"
 
 namespace fxtrace::internal::interpreter {
 

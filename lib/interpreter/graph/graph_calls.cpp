@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "interpreter/code/container_uses.h"
-#include "interpreter/code/hooks.h"
+#include "interpreter/code/code_effects.h"
+#include "interpreter/code/module_calls.h"
 #include "interpreter/program/convert.h"
-#include "interpreter/state/abstract.h"
-#include "operators/names/torch_functions.h"
+#include "interpreter/state/value_form.h"
+#include "operators/names/allow_lists.h"
 #include "operators/target.h"
-#include "support/restore.h"
+#include "support/scope_guard.h"
 #include "support/text/identifier.h"
 
 namespace fxtrace::internal::interpreter {

@@ -9,7 +9,7 @@
 #include "interpreter/evaluate/abstract_calls.h"
 #include "interpreter/graph/assignments.h"
 #include "interpreter/graph/subgraphs.h"
-#include "interpreter/record/recorded_stacks.h"
+#include "interpreter/record/recorder.h"
 
 namespace fxtrace::internal::interpreter {
 

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "interpreter/program/convert.h"
-#include "interpreter/state/abstract.h"
+#include "interpreter/state/value_form.h"
 #include "operators/operators.h"
 #include "opinfo/traits.h"
-#include "support/text/shell_word.h"
+#include "support/text/did_you_mean.h"
 #include "support/text/words.h"
 #include "torchscript/operators/plain_operators.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "interpreter/evaluate/evaluator.h"
 #include "interpreter/graph/number_ranges.h"
-#include "interpreter/graph/recording_part.h"
 #include "opinfo/python_spelling.h"
 
 namespace fxtrace::internal::interpreter {

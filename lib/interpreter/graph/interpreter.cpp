@@ -2,13 +2,110 @@
 
 #include <algorithm>
 
+#include "interpreter/code/module_calls.h"
+#include "interpreter/code/traced_attributes.h"
 #include "interpreter/program/convert.h"
-#include "interpreter/program/python_values.h"
-#include "interpreter/state/abstract.h"
+#include "interpreter/state/value_form.h"
 #include "support/error.h"
-#include "support/restore.h"
+#include "support/scope_guard.h"
+#include "support/text/qualified_name.h"
+#include "support/text/words.h"
 
 namespace fxtrace::internal::interpreter {
+
+Value GraphEvaluator::run_root(Function& function, Values arguments) {
+  stacks_.begin();
+  Value output = calls_.run_root(function, std::move(arguments));
+  if (run_.shapes) tracer_.module_gives(run_.root, tensors_in(known_of_value(output)));
+  assignments_.finish(output);
+  return output;
+}
+
+const IrNode* GraphEvaluator::run_from(const IrBlock& block, const IrNode* node) {
+  if (makes_subgraphs()) loops_.note_starts(block, node);
+  if (const IrNode* last = calls_.run_hooked(node)) return last;
+  if (!stacks_.are_kept()) return Evaluator::run_from(block, node);
+  const std::size_t first = tracer_.graph().mark().ids;
+  run_node(node);
+  stacks_.note(node, first);
+  return node;
+}
+
+void GraphEvaluator::note_change(const Value& value, const std::string& name, const IrNode* node) {
+  if (makes_subgraphs()) subgraphs_.note_change(value, name, node);
+}
+
+void GraphEvaluator::materialize(const Value& container, const IrNode* node) {
+  if (makes_subgraphs())
+    subgraphs_.check_change(container, container.is_list() ? "a list is changed" : "a dict is changed", node);
+  Evaluator::materialize(container, node);
+}
+
+void GraphEvaluator::set_attribute(const AttributePlace& place, const Value& value, const IrNode* node) {
+  if (makes_subgraphs())
+    subgraphs_.check_change(Value(place.object), "attribute '" + place.name + "' is set", node);
+  assignments_.set(place, value, node);
+}
+
+void GraphEvaluator::loop(const IrNode* node, const std::string& what, const Value& value,
+                          const std::optional<Checkpoint>& start) {
+  recorder_.conditions.record_query(value);
+  if (!makes_subgraphs()) return Evaluator::loop(node, what, value, start);
+  if (start) recorder_.back_to(*start);
+  loops_.record(node);
+}
+
+Value GraphEvaluator::attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) {
+  const auto& [object, slot, name, current] = place;
+  const auto module = run_.program.find_module(object.get());
+  // An attribute that the code sets may have another value than in the file: after a leaf that sets it, or in
+  // a later call.
+  const bool may_change =
+      module && !current.is_object() && run_.program.is_set_by_code(class_of(*object), name);
+  const bool is_open = may_change && assignments_.is_open(*object, slot);
+  const bool is_live = may_change && ((is_open && current.is_tensor()) || tracer_.runs_in_leaf(*module) ||
+                                      assignments_.is_set_by_leaf(*module, class_of(*object), name));
+  if (may_change && current.is_tensor()) state_.assigned.note_read({object.get(), slot});
+  const bool is_there = !is_opaque(current) && !is_missing(current, *type);
+  if (!current.is_tensor() && !is_live && !is_open && is_there) {
+    if (may_change && find_proxy(current) == nullptr) state_.assigned.note_read({object.get(), slot});
+    return current;
+  }
+  if (is_live && tracer_.in_subgraph()) {
+    frames_.refuse(
+        "attribute '" + name +
+            "', which a leaf may have set, is read inside an `if` or a loop that depends on an input",
+        node);
+  }
+  const std::string* path = run_.program.find_path(object.get());
+  if (path == nullptr || !module) {  // tensors of a script object have no path, unlike those of modules
+    if (current.is_tensor()) return current;
+    frames_.refuse("the value of attribute '" + name + "' is not known", node);
+  }
+  std::string target = (path->empty() ? "" : *path + ".") + part_of_name(name);
+  if (const auto& declared = class_of(*object).attributes()[slot];
+      current.is_tensor() && !declared.is_parameter && !declared.is_buffer) {
+    target = run_.program.first_name(current.to_tensor(), target);
+  }
+  const bool is_unknown = is_live && current.is_tensor();
+  TensorNames::KnownValue shared = is_unknown ? nullptr : known_of_attribute(place);
+  Meta known = meta_of(type);
+  if (current.is_tensor()) known.type = "Tensor";
+  if (current.is_tensor() && !is_live) {
+    if (shared && state_.names.has_changed()) {
+      known = meta_of(tensor_type(), *shared);
+    } else {
+      known.dtype = current.to_tensor().dtype;
+      known.shape.emplace(current.to_tensor().sizes.begin(), current.to_tensor().sizes.end());
+    }
+  }
+  const auto source = frames_.location(node);
+  const NodeId id = is_live   ? tracer_.get_attr_again(target, std::move(known), source)
+                    : is_open ? tracer_.get_state(target, std::move(known), source)
+                              : tracer_.get_attr(target, std::move(known), source);
+  return proxy_of(place, type, tracer_.ref(id), std::move(shared));
+}
+
 namespace {
 
 // Declares the symbols of sizes from another graph, so that no new size gets one of them.
@@ -213,6 +310,54 @@ void Interpreter::use_call(std::vector<BoundInput>& inputs) {
     }
     inputs[i].value = make_proxy(proxy->ref, proxy->static_type, std::move(input));
   }
+}
+
+void BoundTorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf,
+                                  GraphTracer& tracer) {
+  Interpreter(program_, options_, budget_, findings_, tracer, root, method).trace(root_is_leaf);
+}
+
+std::vector<BoundProgram::Attributes> BoundTorchScriptProgram::attributes() const {
+  return traced_attributes(program_);
+}
+
+namespace {
+
+bool has_hooks(const TorchScriptProgram& program) {
+  for (std::uint32_t i = 0; i < program.modules().size(); ++i) {
+    const ClassType& type = class_of(*program.object(ModuleId{i}));
+    if (!type.forward_hooks().empty() || !type.forward_pre_hooks().empty()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<Diagnostic> BoundTorchScriptProgram::warnings() const {
+  std::vector<Diagnostic> warnings;
+  if (options_.hooks == Hooks::kSkip && !has_hooks(program_)) {
+    warnings.push_back(
+        {"--hooks skip had no effect: the model has no hooks apart from its code; torch.jit.trace makes hooks part of the code"});
+  }
+  if (auto hooks = hooks_in_callers(program_)) warnings.push_back(*std::move(hooks));
+  if (auto invalid = findings_.invalid_calls()) warnings.push_back(*std::move(invalid));
+  return warnings;
+}
+
+std::vector<Diagnostic> BoundTorchScriptProgram::unfollowed_options(
+    const std::function<Leaves()>& leaves) const {
+  std::vector<Diagnostic> unfollowed;
+  if (options_.hooks != Hooks::kSkip) return unfollowed;
+  for (const auto& [module, method] : leaves()) {
+    const std::size_t count = count_hooks_inside(program_, module, method);
+    if (count == 0) continue;
+    const std::string& path = program_.modules()[module.index].path;
+    unfollowed.push_back({count == 1
+                              ? "--hooks skip cannot leave out {} hook inside of {}, which stays one call"
+                              : "--hooks skip cannot leave out {} hooks inside of {}, which stays one call",
+                          {std::to_string(count), path.empty() ? "the root" : "'" + path + "'"}});
+  }
+  return unfollowed;
 }
 
 }  // namespace fxtrace::internal::interpreter

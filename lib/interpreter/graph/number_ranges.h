@@ -1,8 +1,8 @@
 // The ranges of numbers that a graph computes, as far as the nodes that make them tell.
 #pragma once
 
-#include "interpreter/graph/recording_part.h"
-#include "opinfo/number_range.h"
+#include "interpreter/evaluate/evaluator.h"
+#include "opinfo/python_spelling.h"
 
 namespace fxtrace::internal::interpreter {
 

@@ -7,15 +7,14 @@
 #include <utility>
 
 #include "interpreter/program/convert.h"
-#include "interpreter/program/python_values.h"
-#include "interpreter/state/abstract.h"
+#include "interpreter/state/value_form.h"
 #include "support/error.h"
-#include "support/text/number_in.h"
-#include "support/text/shell_word.h"
+#include "support/text/did_you_mean.h"
+#include "support/text/numbers.h"
 #include "support/text/words.h"
 #include "symbolic/expression.h"
 #include "torchscript/operators/plain_call.h"
-#include "torchscript/values/device_text.h"
+#include "torchscript/values/tensor_value.h"
 
 namespace fxtrace::internal::interpreter {
 namespace {

@@ -12,7 +12,6 @@
 #include "interpreter/program/torchscript_archive.h"
 #include "interpreter/record/recorder.h"
 #include "shapes/abstract_value.h"
-#include "trace/options/input_choice.h"
 #include "trace/options/input_spec.h"
 #include "trace/options/options.h"
 

@@ -1,6 +1,7 @@
 // Converts values, types and names of TorchScript to those of fxtrace.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,7 +10,9 @@
 
 #include "graph/argument.h"
 #include "interpreter/program/names.h"
+#include "interpreter/program/torchscript_archive.h"
 #include "operators/operators.h"
+#include "symbolic/expression.h"
 
 namespace fxtrace::internal::interpreter {
 
@@ -51,5 +54,16 @@ std::optional<Argument> plain_attribute(const Value& value);
 
 // Converts a scalar of the code: a bool or a number.
 Argument number_argument(const Value& value);
+
+// Spells values of the code in Python, for messages and guards.
+
+// Returns a plain value as written in Python; a tensor too, when `archive` knows its elements.
+std::string python_text(const Value& value, const TorchScriptArchive* archive = nullptr);
+// Returns the same as an expression, as guards have it when they are read back.
+Expression literal(const Value& value, const TorchScriptArchive* archive = nullptr);
+// Returns the condition that `place` has that length.
+Expression has_length(const Expression& place, std::size_t length);
+// Returns the condition that `place` equals this value.
+Expression equality(const Expression& place, const Value& value, const TorchScriptArchive* archive = nullptr);
 
 }  // namespace fxtrace::internal::interpreter

@@ -9,10 +9,10 @@
 #include "interpreter/program/convert.h"
 #include "operators/operators.h"
 #include "support/error.h"
-#include "support/restore.h"
+#include "support/scope_guard.h"
+#include "support/text/did_you_mean.h"
 #include "support/text/identifier.h"
-#include "support/text/shell_word.h"
-#include "torchscript/compiler/builtin_functions.h"
+#include "torchscript/compiler/builtins.h"
 #include "trace/options/option_table.h"
 
 namespace fxtrace::internal::interpreter {

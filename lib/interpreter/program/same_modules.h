@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "interpreter/program/names.h"
+#include "interpreter/program/torchscript_archive.h"
 
 namespace fxtrace::internal::interpreter {
 
@@ -41,5 +42,11 @@ struct SameModules {
 SameModules find_same_modules(const ModuleObject& root,
                               const std::function<bool(const ObjectValue*)>& has_state,
                               const std::function<bool(const ClassType&)>& keeps_state);
+
+// Compares the code of two functions.
+
+// Returns whether two functions have the same code, up to the names of values.  Functions and methods that
+// they call are compared in the same way; methods of different modules differ.
+bool have_same_code(const TorchScriptArchive& archive, Function& first, Function& second);
 
 }  // namespace fxtrace::internal::interpreter

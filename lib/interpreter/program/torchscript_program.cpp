@@ -4,18 +4,16 @@
 #include <exception>
 #include <sstream>
 
-#include "interpreter/code/container_uses.h"
+#include "interpreter/code/code_effects.h"
 #include "interpreter/code/input_guesses.h"
 #include "interpreter/code/module_calls.h"
-#include "interpreter/code/same_code.h"
-#include "interpreter/code/tensor_writes.h"
 #include "interpreter/program/convert.h"
 #include "interpreter/program/packed_tensors.h"
 #include "interpreter/program/same_modules.h"
 #include "support/error.h"
-#include "support/text/number_in.h"
+#include "support/text/did_you_mean.h"
+#include "support/text/numbers.h"
 #include "support/text/qualified_name.h"
-#include "support/text/shell_word.h"
 #include "support/text/words.h"
 
 namespace fxtrace::internal::interpreter {

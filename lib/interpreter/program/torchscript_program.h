@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "interpreter/code/number_meanings.h"
 #include "interpreter/program/packed_tensors.h"
 #include "interpreter/program/same_modules.h"
+#include "interpreter/program/symbolic_value.h"
 #include "interpreter/program/torchscript_archive.h"
 #include "trace/options/options.h"
 #include "trace/tracer/program.h"

@@ -4,12 +4,12 @@
 
 #include "costs/cost_log.h"
 #include "interpreter/program/convert.h"
-#include "interpreter/propagate/shape_queries.h"
-#include "interpreter/state/abstract.h"
+#include "interpreter/propagate/operator_evaluation.h"
+#include "interpreter/state/value_form.h"
 #include "operators/operators.h"
-#include "opinfo/aliases.h"
 #include "opinfo/operator_entry.h"
 #include "opinfo/python_spelling.h"
+#include "opinfo/traits.h"
 #include "trace/options/input_spec.h"
 
 namespace fxtrace::internal::interpreter {

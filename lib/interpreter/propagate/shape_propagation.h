@@ -22,7 +22,7 @@
 //    log.  In a leaf the inverse does not bring the old knowledge back, as the leaf's write stays although
 //    the run that followed it is undone: only what holds before and after the write is left.
 // 5. Elements of a tensor are known until something writes to memory that the tensor may be in; each write
-//    counts there (constant_tensors.h).
+//    counts there (operator_evaluation.h).
 // 6. Without shapes (Run::shapes) no result is inferred.  Then answers are sizes of constants of the
 //    code, and values that depend on constants alone, which keep_answer() keeps by node.
 //
@@ -44,7 +44,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "interpreter/propagate/constant_tensors.h"
+#include "interpreter/propagate/operator_evaluation.h"
 #include "interpreter/record/recorder.h"
 
 namespace fxtrace::internal::interpreter {

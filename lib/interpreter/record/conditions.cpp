@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "interpreter/record/recorder.h"
-#include "interpreter/state/abstract.h"
+#include "interpreter/state/value_form.h"
 
 namespace fxtrace::internal::interpreter {
 std::optional<Comparison> Conditions::comparison(const Value& condition) const {

@@ -5,7 +5,7 @@
 
 #include "graph/analysis/text_form.h"
 #include "interpreter/record/recorder.h"
-#include "interpreter/state/abstract.h"
+#include "interpreter/state/value_form.h"
 #include "operators/operators.h"
 #include "operators/target.h"
 #include "opinfo/infer.h"

@@ -42,7 +42,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "graph/analysis/dimension_places.h"
+#include "graph/analysis/input_sizes.h"
 #include "interpreter/record/conditions.h"
 #include "opinfo/operator_row.h"
 #include "trace/options/input_spec.h"

@@ -1,23 +1,126 @@
-// What changes in the course of a run: all that holds at the current point of the code.
-// Recorder::checkpoint() and back_to() take it back, but for what says otherwise.
+// The stack of activations: the values of the functions that run, and the current place in their code.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "costs/cost_log.h"
-#include "interpreter/state/attributes.h"
+#include "costs/custom_costs.h"
+#include "interpreter/program/symbolic_value.h"
+#include "interpreter/program/torchscript_program.h"
 #include "interpreter/state/changes.h"
-#include "interpreter/state/frames.h"
-#include "interpreter/state/run.h"
 #include "interpreter/state/tensor_names.h"
 #include "symbolic/shape_env.h"
+#include "trace/options/options.h"
 
 namespace fxtrace::internal::interpreter {
+
+struct Checkpoint;
+
+struct Activation {
+  std::string function;
+  std::unordered_map<const IrValue*, Value> values = {};
+  // The values that LibTorch's optimizer makes constants, besides those of prim::Constant.
+  std::unordered_set<const IrValue*> constants = {};
+  // The state before the condition of a loop is computed, by loop.
+  std::unordered_map<const IrNode*, std::shared_ptr<Checkpoint>> loop_starts = {};
+};
+
+class Frames {
+ public:
+  explicit Frames(const TorchScriptProgram& program) : program_(program) {}
+
+  void push(Activation activation) { frames_.push_back(std::move(activation)); }
+  void pop() { frames_.pop_back(); }
+  void pop_to(std::size_t size) { frames_.resize(size); }
+  std::size_t size() const { return frames_.size(); }
+  Activation& top() { return frames_.back(); }
+
+  // Returns a value of the innermost activation: None when it is not set, and the proxy for a list or dict
+  // that was passed to replace().
+  const Value& value(const IrValue* name) const;
+  const Value& input(const IrNode* node, std::size_t i) const { return value(node->input(i)); }
+  Values inputs(const IrNode* node) const { return values(node->inputs()); }
+  Values outputs(const IrBlock& block) const { return values(block.outputs()); }
+  void set(const IrValue* name, Value value) { frames_.back().values[name] = std::move(value); }
+  void set(const IrNode* node, Value value) { set(node->output(), std::move(value)); }  // its only output
+  // LibTorch inlines calls before it optimizes the code that it runs: arguments and results that are
+  // constants, and what it computes of constants alone, are constants then.  Values of tuples, loops and
+  // undecided branches are not, whatever they are in this run.
+  bool is_constant(const IrValue* name) const {
+    return name->node()->is(Symbol::kPrimConstant) || frames_.back().constants.contains(name);
+  }
+  bool are_constants(const std::vector<IrValue*>& names) const;
+  void note_constant(const IrValue* name) { frames_.back().constants.insert(name); }
+  // Returns the values of the activations up to `frame`, without those computed in the blocks of `node`
+  // there.
+  Values values_around(const IrNode* node, std::size_t frame) const;
+  // Returns whether the container itself is one of these values in activation `frame`.
+  bool holds_around(const Value& container, const IrNode* node, std::size_t frame) const;
+
+  // Replaces a list or dict that was made while tracing by `proxy`, under every name that refers to it.
+  void replace(const Value& container, Value proxy);
+  void take_back_replacement(const Value& container) { made_.erase(container.identity()); }
+  const Value* find_replacement(const Value& container) const;
+  // Ends the use of a list or dict that the graph cannot share with a call: whoever uses it as an argument
+  // later is refused, and `why` says so.
+  void give_away(const Value& container, std::string why);
+  void take_back(const Value& container);
+  const std::string* why_given_away(const Proxy& proxy) const;
+
+  Shared<std::optional<SourceLocation>> location(const IrNode* node) const;
+  [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node,
+                         Limit limit = Limit::kOther) const;
+  // Throws TraceFailure for an exception of the model's code.
+  [[noreturn]] void raise(std::string message, const IrNode* node) const {
+    fail(FailureKind::kRaised, std::move(message), node);
+  }
+  // Throws TraceFailure for an operation that cannot be followed.
+  [[noreturn]] void refuse(std::string message, const IrNode* node) const {
+    fail(FailureKind::kUnsupportedOp, std::move(message), node);
+  }
+
+ private:
+  struct Replaced {
+    Value container, proxy;  // the container keeps the identity alive
+  };
+  Values values(const std::vector<IrValue*>& names) const;
+
+  const TorchScriptProgram& program_;
+  std::vector<Activation> frames_;
+  std::unordered_map<const void*, Replaced> made_;  // by identity
+  struct GivenAway {
+    NodeRef ref;         // of a value that the graph makes
+    const Proxy* proxy;  // in the place of any other
+    std::string why;
+  };
+  std::vector<GivenAway> given_away_;
+};
+
+// What is fixed of one run of the interpreter.
+
+struct Run {
+  const TorchScriptProgram& program;
+  const TraceOptions& options;
+  Budget& budget;
+  ModuleId root = {};  // the root of the graph that is traced
+  // Whether shapes are propagated through values that depend on inputs.
+  bool shapes = !options.inputs.empty() || options.param_shapes_constant;
+  CustomCosts custom_costs{options.custom_costs};
+
+  const std::string& type_of(ModuleId of) const { return program.modules()[of.index].type; }
+};
+
+// What changes in the course of a run: all that holds at the current point of the code.
+// Recorder::checkpoint() and back_to() take it back, but for what says otherwise.
 
 // The modes that `with` switches for the operators inside.
 struct Switches {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "interpreter/state/abstract.h"
+#include "interpreter/state/value_form.h"
 
 namespace fxtrace::internal::interpreter {
 

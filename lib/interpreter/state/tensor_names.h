@@ -23,7 +23,7 @@
 // 5. Entries are never erased, and linked values, wholes and parts hold each other: an address that is a key
 //    of entries_ stays that of the same KnownValue.  Tensors of the model are held likewise.
 // 6. Only shapes are shared by this analysis.  Elements of tensors go by the memory that they are in
-//    (propagate/constant_tensors.h), as a view has other sizes and the same elements.
+//    (propagate/operator_evaluation.h), as a view has other sizes and the same elements.
 //
 // Example, from tests/interpreter/sizes_in_place.txt, where c is float32[4,n]:
 //

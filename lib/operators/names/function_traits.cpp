@@ -1,6 +1,6 @@
 #include "operators/names/function_traits.h"
 
-#include "operators/names/name_rows.h"
+#include "operators/names/name_table.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -1,8 +1,8 @@
 // Elementwise operators, with broadcast sizes and promoted dtypes; copies and conversions, activations,
 // softmax.
 #include "opinfo/operator_row.h"
-#include "opinfo/rules/checks.h"
 #include "opinfo/rules/shape_helpers.h"
+#include "opinfo/rules/shape_rules.h"
 #include "opinfo/rules/sparse_rules.h"
 
 namespace fxtrace::internal {

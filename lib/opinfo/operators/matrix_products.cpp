@@ -1,4 +1,4 @@
-// Matrix products.  Most have a signature (rules/signature.h); functions are for what depends on lists of
+// Matrix products.  Most have a signature (opinfo/operator_row.h); functions are for what depends on lists of
 // dimensions, packed weights or several products.  torch.utils.flop_counter counts mm, addmm, bmm, baddbmm
 // and _scaled_mm, of which matmul, linear and others are composed; products with vectors, which it omits, are
 // counted the same way.

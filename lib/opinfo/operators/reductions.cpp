@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
-#include "opinfo/rules/checks.h"
 #include "opinfo/rules/cost_helpers.h"
 #include "opinfo/rules/shape_helpers.h"
+#include "opinfo/rules/shape_rules.h"
 #include "opinfo/rules/sparse_rules.h"
 
 namespace fxtrace::internal {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "support/find_position.h"
+#include "support/integers.h"
 
 namespace fxtrace::internal {
 

@@ -5,7 +5,7 @@
 
 #include "opinfo/rules/shape_helpers.h"
 #include "opinfo/values/number_values.h"
-#include "opinfo/values/value_rules.h"
+#include "opinfo/values/value_call.h"
 
 namespace fxtrace::internal::values {
 namespace {

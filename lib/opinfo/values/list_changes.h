@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/find_position.h"
+#include "support/integers.h"
 
 namespace fxtrace::internal {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "opinfo/rules/shape_helpers.h"
-#include "opinfo/values/value_rules.h"
+#include "opinfo/values/value_call.h"
 
 namespace fxtrace::internal::values {
 namespace {

@@ -31,6 +31,6 @@ double real_argument(const ValueCall& call, std::size_t i);
 
 Results places_of_true(const ValueCall& call);  // reduction_values.cpp
 std::optional<Results> joined_lists(
-    const ValueCall& call);  // list_values.cpp; nothing for arguments other than lists
+    const ValueCall& call);  // math_and_list_values.cpp; nothing for arguments other than lists
 
 }  // namespace fxtrace::internal::values

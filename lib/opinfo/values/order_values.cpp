@@ -5,7 +5,7 @@
 
 #include "opinfo/operator_entry.h"
 #include "opinfo/values/list_changes.h"
-#include "opinfo/values/value_rules.h"
+#include "opinfo/values/value_call.h"
 
 namespace fxtrace::internal::values {
 namespace {

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "opinfo/values/number_values.h"
-#include "opinfo/values/value_rules.h"
+#include "opinfo/values/value_call.h"
 
 namespace fxtrace::internal::values {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "opinfo/rules/shape_helpers.h"
-#include "support/find_position.h"
+#include "support/integers.h"
 #include "support/text/words.h"
 #include "symbolic/python_operators.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "graph/node_spec.h"
 #include "graph/rewrite.h"
 
 namespace fxtrace::internal {

@@ -9,7 +9,7 @@
 
 #include "opinfo/rules/shape_helpers.h"
 #include "passes/remove_batch_dims/batch_call.h"
-#include "support/find_position.h"
+#include "support/integers.h"
 
 namespace fxtrace::internal {
 namespace {

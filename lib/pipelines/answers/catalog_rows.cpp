@@ -6,16 +6,14 @@
 #include <utility>
 
 #include "archive/content_check.h"
-#include "archive/content_facts.h"
-#include "catalog/content_key.h"
+#include "archive/model_file.h"
 #include "catalog/model_rows.h"
-#include "catalog/row_stream.h"
+#include "catalog/tables.h"
 #include "exported/program/exported_archive.h"
 #include "partition/partition.h"
-#include "pipelines/backends.h"
 #include "pipelines/configs.h"
 #include "pipelines/passes.h"
-#include "pipelines/saved_collection.h"
+#include "pipelines/read_model.h"
 #include "support/error.h"
 
 namespace fxtrace::internal {

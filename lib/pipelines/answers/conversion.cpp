@@ -12,7 +12,7 @@
 #include "pipelines/passes.h"
 #include "security/security_scan.h"
 #include "support/error.h"
-#include "support/text/shell_word.h"
+#include "support/text/did_you_mean.h"
 
 namespace fxtrace::internal {
 namespace {

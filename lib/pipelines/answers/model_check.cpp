@@ -10,16 +10,14 @@
 #include <utility>
 
 #include "archive/content_check.h"
-#include "exported/program/tensor_sizes.h"
+#include "exported/program/exported_archive.h"
 #include "exported/verifier/program_verifier.h"
 #include "partition/partition.h"
-#include "pipelines/backends.h"
 #include "pipelines/configs.h"
-#include "pipelines/model_costs.h"
 #include "pipelines/passes.h"
-#include "pipelines/saved_collection.h"
+#include "pipelines/read_model.h"
 #include "security/security_scan.h"
-#include "support/text/shell_word.h"
+#include "support/text/did_you_mean.h"
 #include "support/text/words.h"
 #include "symbolic/shape_env.h"
 

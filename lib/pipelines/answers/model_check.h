@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "costs/at_sizes.h"
+#include "costs/graph_costs.h"
 #include "pipelines/read_model.h"
 #include "rules/check.h"
 #include "security/checkpoint_check.h"

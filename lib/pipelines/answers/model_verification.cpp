@@ -8,8 +8,8 @@
 
 #include "exported/program/exported_program.h"
 #include "pipelines/passes.h"
-#include "pipelines/saved_collection.h"
-#include "verify/calls/functions.h"
+#include "pipelines/read_model.h"
+#include "verify/calls/graph_run.h"
 #include "verify/inputs/given_inputs.h"
 #include "verify/inputs/inputs.h"
 

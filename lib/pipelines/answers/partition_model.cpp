@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "convert/lower/lowering.h"
-#include "pipelines/model_costs.h"
 #include "pipelines/passes.h"
-#include "support/text/shell_word.h"
+#include "support/text/did_you_mean.h"
 
 namespace fxtrace::internal {
 

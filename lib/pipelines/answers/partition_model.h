@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "costs/at_sizes.h"
+#include "costs/graph_costs.h"
 #include "partition/partition_writers.h"
 #include "partition/pieces.h"
 #include "pipelines/read_model.h"

@@ -4,7 +4,9 @@
 #include <optional>
 
 #include "support/error.h"
-#include "support/text/columns.h"
+#include "support/log.h"
+#include "support/text/did_you_mean.h"
+#include "support/text/numbers.h"
 
 namespace fxtrace::internal {
 namespace {
@@ -237,6 +239,11 @@ bool Glob::matches(std::string_view text) const {
     close(states);
   }
   return ((states[tokens_.size() / kBits] >> (tokens_.size() % kBits)) & 1) != 0;
+}
+
+void NamePattern::report_last_part() const {
+  log::info(shell_quoted(text_) + " matches no whole name: it means names that end in it, as '**." + text_ +
+            "' does");
 }
 
 }  // namespace fxtrace::internal

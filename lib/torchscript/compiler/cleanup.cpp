@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "operators/operators.h"
-#include "opinfo/aliases.h"
 #include "opinfo/operator_row.h"
-#include "support/find_position.h"
+#include "opinfo/traits.h"
+#include "support/integers.h"
 #include "support/text/identifier.h"
 #include "torchscript/compiler/schema_match.h"
 #include "torchscript/language/type_relations.h"

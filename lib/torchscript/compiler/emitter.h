@@ -1,14 +1,14 @@
 // Emits the graph of one function from its syntax tree, in LibTorch's order of nodes.  emitter.cpp has
 // definitions and statements, emitter_conditions.cpp `if`, loops and type refinements,
 // emitter_expressions.cpp expressions, emitter_calls.cpp calls, emitter_values.cpp attributes and other
-// operations of sugared values, emitter_subscripts.cpp subscripts and assignments to them.
+// operations of sugared values, emitter_expressions.cpp subscripts and assignments to them.
 //
 // The emitter reads the tree once, from top to bottom, and inserts nodes at the graph's insert point.  Its
 // graph is not in SSA form; ssa.cpp and cleanup.cpp finish it.
 //
 // 1. An assignment of a value is a prim::Store of the name and a use a prim::Load; prim::If and prim::Loop
 //    have no results for variables.  The Environment knows only the types of variables, and names that are
-//    bound to something that is not a value (sugared_value.h).
+//    bound to something that is not a value (environment.h).
 // 2. Each block of an `if`, a loop or a closure has a scope.  An assignment in it must fit the type that the
 //    variable has outside.  After an `if`, the names that both branches define (or one, if they were defined
 //    before) become variables of the scope around it, with a common type.
@@ -46,10 +46,9 @@
 #include "torchscript/compiler/environment.h"
 #include "torchscript/compiler/schema_match.h"
 #include "torchscript/compiler/script_program.h"
-#include "torchscript/compiler/sugared_value.h"
 #include "torchscript/ir/function.h"
 #include "torchscript/ir/ir.h"
-#include "torchscript/language/tree.h"
+#include "torchscript/language/parser.h"
 #include "torchscript/language/type_parser.h"
 
 namespace fxtrace::internal::torchscript {
@@ -192,7 +191,7 @@ class Emitter {
   SchemaMatcher matcher_;
   Environment environment_;
   std::size_t made_names_ = 0;
-  bool is_archive_code_;  // whether operators may have old versions (upgraders.h)
+  bool is_archive_code_;  // whether operators may have old versions (builtins.h)
   bool has_undeclared_call_ = false;
 };
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "support/error.h"
+#include "torchscript/compiler/builtins.h"
 #include "torchscript/compiler/emitter.h"
-#include "torchscript/compiler/upgraders.h"
 
 namespace fxtrace::internal::torchscript {
 

@@ -7,7 +7,7 @@
 
 #include "support/error.h"
 #include "support/text/identifier.h"
-#include "support/text/number_in.h"
+#include "support/text/numbers.h"
 #include "torchscript/compiler/emitter.h"
 
 namespace fxtrace::internal::torchscript {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "support/text/identifier.h"
-#include "torchscript/compiler/undeclared_calls.h"
+#include "torchscript/compiler/schema_match.h"
 
 namespace fxtrace::internal::torchscript {
 

@@ -7,14 +7,12 @@
 #include <utility>
 
 #include "support/error.h"
-#include "support/restore.h"
+#include "support/scope_guard.h"
 #include "support/text/identifier.h"
 #include "support/text/qualified_name.h"
 #include "support/text/words.h"
-#include "torchscript/compiler/bound_methods.h"
-#include "torchscript/compiler/builtin_functions.h"
+#include "torchscript/compiler/builtins.h"
 #include "torchscript/compiler/emitter.h"
-#include "torchscript/compiler/upgraders.h"
 #include "torchscript/ir/ir.h"
 
 namespace fxtrace::internal::torchscript {

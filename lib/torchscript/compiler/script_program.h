@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "torchscript/compiler/undeclared_calls.h"
+#include "torchscript/compiler/schema_match.h"
 #include "torchscript/ir/function.h"
 #include "torchscript/language/parser.h"
 #include "torchscript/language/type_parser.h"
@@ -97,7 +97,7 @@ class ScriptProgram {
   // Returns whether the file is fxtrace's own code, whose operators have today's meaning.
   bool is_own(const SyntaxFile& file) const;
 
-  // Returns the functions of builtin_functions.h, compiled on first use.
+  // Returns the functions of builtins.h, compiled on first use.
   const std::vector<Function*>& builtin_functions(Symbol name);
 
   // The limit of nested compilations, which calls of functions without declared result types need.

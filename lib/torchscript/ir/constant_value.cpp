@@ -8,7 +8,7 @@
 #include "support/error.h"
 #include "torchscript/ir/function.h"
 #include "torchscript/language/types.h"
-#include "torchscript/values/device_text.h"
+#include "torchscript/values/tensor_value.h"
 
 namespace fxtrace::internal::torchscript {
 namespace {

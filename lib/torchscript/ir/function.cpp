@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "support/error.h"
-#include "support/restore.h"
+#include "support/scope_guard.h"
 #include "support/text/qualified_name.h"
 #include "torchscript/ir/ir.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "support/error.h"
-#include "support/text/number_in.h"
+#include "support/text/numbers.h"
 #include "torchscript/language/type_relations.h"
 
 namespace fxtrace::internal::torchscript {

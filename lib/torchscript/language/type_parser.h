@@ -7,7 +7,7 @@
 #include <string>
 
 #include "torchscript/language/function_schema.h"
-#include "torchscript/language/tree.h"
+#include "torchscript/language/parser.h"
 
 namespace fxtrace::internal::torchscript {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "support/restore.h"
+#include "support/scope_guard.h"
 #include "torchscript/language/function_schema.h"
 
 namespace fxtrace::internal::torchscript {

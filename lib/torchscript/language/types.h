@@ -282,7 +282,7 @@ class FunctionType final : public Type {
 };
 
 // The type of what an undeclared operator gives.  It stands for any type, and notes what the code around
-// expects of its values (expect() of compiler/undeclared_calls.h).
+// expects of its values (expect() of compiler/schema_match.h).
 class OpenType final : public Type {
  public:
   static bool is_kind(TypeKind kind) { return kind == TypeKind::kOpen; }

@@ -13,13 +13,12 @@
 #include <vector>
 
 #include "support/error.h"
-#include "support/text/printable.h"
+#include "support/text/unicode.h"
 #include "torchscript/compiler/script_program.h"
 #include "torchscript/language/parser.h"
 #include "torchscript/language/type_parser.h"
-#include "torchscript/objects/pickle_tensors.h"
 #include "torchscript/objects/pickle_values.h"
-#include "torchscript/values/device_text.h"
+#include "torchscript/values/tensor_value.h"
 
 namespace fxtrace::internal::torchscript {
 namespace {

@@ -1,8 +1,11 @@
-// Helpers shared by the implementations of plain operators (plain_text.cpp and others).
+// Checks made before a plain operator is executed: calls are refused when LibTorch's behaviour is undefined
+// or does not terminate, and when the result would be too large.
 #pragma once
 
 #include <cstdint>
 #include <exception>
+#include <optional>
+#include <ostream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,8 +15,30 @@
 #include "opinfo/values/list_changes.h"
 #include "symbolic/arithmetic.h"
 #include "torchscript/operators/plain_operators.h"
+#include "torchscript/values/value.h"
 
 namespace fxtrace::internal::torchscript {
+
+// Returns why the operator must not be executed with these arguments, which match one of its overloads;
+// nothing when it may be.  `base_name` is as "aten::floordiv"; `traits` are those of the table.
+std::optional<Refusal> find_refusal(std::string_view base_name, Traits traits, Arguments arguments);
+
+// Returns whether a string, list or dict exceeds kMaxPlainSize.
+bool is_too_large(const Value& value);
+Refusal too_large();
+
+// Returns the number of character comparisons of a substring search.
+std::size_t search_steps(Arguments arguments);
+inline constexpr std::size_t kMaxSearch = std::size_t{1} << 30;
+
+// Prints values as LibTorch does: str(x), "{}".format(x), "%d" % x.
+
+// Throws Raised (plain_call.h) for values that LibTorch prints with an address, and for values that are too
+// large or nested too deep.
+void print(std::ostream& out, const Value& value);
+std::string printed(const Value& value);
+
+// Helpers shared by the implementations of plain operators (plain_text.cpp and others).
 
 // Thrown by an operator that cannot be executed; carry_out() converts it to a Refusal.
 struct Raised : std::exception {
@@ -36,7 +61,7 @@ struct PlainRow {
 };
 using PlainTable = std::span<const PlainRow>;
 
-// The tables, each in a file of its name: plain_text.cpp, ...
+// The tables: plain_text.cpp, plain_containers.cpp, plain_operators.cpp.
 PlainTable text_operators();       // strings, and conversions of values to strings
 PlainTable container_operators();  // of lists, dicts and tuples
 PlainTable other_operators();      // of sizes, dtypes, devices and enums

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "opinfo/values/list_changes.h"
-#include "torchscript/operators/value_text.h"
 
 namespace fxtrace::internal::torchscript {
 namespace {
@@ -167,7 +166,7 @@ Value count(Arguments arguments) {
   })};
 }
 
-// Compares by LibTorch's order.  Values with NaN, which have none, do not come here (plain_checks.cpp).
+// Compares by LibTorch's order.  Values with NaN, which have none, do not come here (plain_call.cpp).
 bool is_before(const Value& a, const Value& b) {
   if (a.kind() != b.kind()) not_supported("values of different types are sorted");
   switch (a.kind()) {

@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "opinfo/values/list_changes.h"
-#include "torchscript/operators/value_text.h"
 
 namespace fxtrace::internal::torchscript {
 namespace {
@@ -135,7 +134,7 @@ Value starts_or_ends(Arguments arguments) {
   return AtEnd ? piece.ends_with(wanted) : piece.starts_with(wanted);
 }
 
-// The pattern is not empty (plain_checks.cpp).
+// The pattern is not empty (plain_call.cpp).
 Value count_text(Arguments arguments) {
   const std::string& text = text_argument(arguments, 0);
   const std::string& wanted = text_argument(arguments, 1);
@@ -297,7 +296,7 @@ Value slice_text(Arguments arguments) {
   return result;
 }
 
-// --- padding; widths are neither negative nor too large (plain_checks.cpp) ---
+// --- padding; widths are neither negative nor too large (plain_call.cpp) ---
 
 std::string fill_argument(Arguments arguments, std::size_t size) {
   if (text_argument(arguments, 2).size() != 1)

@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "shapes/array.h"
-#include "shapes/device.h"
-#include "shapes/scalar_type.h"
+#include "shapes/abstract_value.h"
+#include "shapes/tensor_options.h"
 #include "torchscript/values/value.h"
 
 namespace fxtrace::internal::torchscript {
@@ -71,5 +71,42 @@ std::optional<std::int64_t> element_count(const std::vector<std::int64_t>& sizes
 // Returns the tensor with its elements in memory, read from the little-endian bytes of its storage.  Null
 // when it is not small, has another dtype, or reaches beyond the bytes.
 TensorRef with_elements(const TensorValue& tensor, std::string_view bytes);
+
+// Reads elements of tensors of all numeric dtypes.
+
+// Returns the elements in row-major order from the little-endian bytes of the tensor's storage: bools, ints,
+// floats and complex numbers; uint64 wraps around.  Nothing when the tensor has more than `most` elements, is
+// not dense, is quantized, reaches beyond the bytes, or is not numeric.
+std::optional<std::vector<Value>> find_elements(const TensorValue& tensor, std::string_view bytes,
+                                                std::int64_t most);
+
+// Returns the elements of a constant array: bools, ints or floats.
+std::vector<Value> values_of(const Array& array);
+// Returns tensor.tolist() of a constant array: nested lists of the type `element`, one for each dimension.
+// Nothing when LibTorch would raise, as the elements have another type.
+std::optional<Value> find_list(const Array& array, const TypePtr& element);
+
+// Parses names of devices: "cpu", "cuda:1".
+
+struct DeviceText {
+  std::optional<Device> device;
+  std::string why;  // LibTorch's error message when there is no such device
+};
+
+// Parses a device as torch.device(text) does: only devices that LibTorch knows.
+DeviceText read_device(std::string_view text);
+// Parses a device on which an archive was saved, which may be one of other vendors ("npu:0").
+DeviceText read_saved_device(std::string_view text);
+
+// Converts values of an archive to abstract values, and back.
+
+// Converts a number or a string; unknown for any other value.
+AbstractValue literal_value(const Value& value);
+// Converts, besides, None, devices, tensors with their elements, and lists of all these.
+AbstractValue abstract_value(const Value& value);
+// Returns the shape and dtype of a tensor; nothing when TensorInfo cannot express its layout.
+std::optional<TensorInfo> tensor_info(const TensorValue& tensor);
+// Converts back a known number or string; returns None for anything else.
+Value plain_value(const AbstractValue& value);
 
 }  // namespace fxtrace::internal::torchscript

@@ -36,7 +36,7 @@
 #include <utility>
 #include <vector>
 
-#include "shapes/device.h"
+#include "shapes/tensor_options.h"
 #include "torchscript/language/types.h"
 #include "torchscript/values/ref_counted.h"
 

@@ -13,7 +13,7 @@
 #include "opinfo/operator_entry.h"
 #include "opinfo/python_spelling.h"
 #include "opinfo/traits.h"
-#include "support/find_position.h"
+#include "support/integers.h"
 #include "symbolic/python_operators.h"
 
 namespace fxtrace::internal {

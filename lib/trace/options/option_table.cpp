@@ -10,12 +10,11 @@
 #include "costs/custom_costs.h"
 #include "passes/pass.h"
 #include "support/error.h"
+#include "support/text/did_you_mean.h"
 #include "support/text/glob.h"
-#include "support/text/shell_word.h"
 #include "support/text/words.h"
-#include "trace/options/config_values.h"
 #include "trace/options/input_spec.h"
-#include "trace/options/rule_json.h"
+#include "trace/options/option_json.h"
 #include "trace/tracer/leaf_rules.h"
 
 namespace fxtrace::internal {

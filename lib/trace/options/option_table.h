@@ -17,7 +17,7 @@
 #include "support/json_document.h"
 #include "support/json_emitter.h"
 #include "torchscript/language/function_schema.h"
-#include "trace/options/config.h"
+#include "trace/options/options.h"
 
 namespace fxtrace::internal {
 

@@ -1,7 +1,13 @@
 // The options of a trace that the library sets, besides those of its users (fxtrace/trace_options.h).
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fxtrace/trace_options.h"
@@ -39,6 +45,55 @@ struct TraceOptions : fxtrace::TraceOptions {
   bool beyond_ranges = false;
   bool grad = true;                // the answer when the code asks whether gradients are enabled
   RegisteredOperators registered;  // registered by op_libraries; open_libraries() fills it
+};
+
+// Configuration: trace options as JSON, in the files that --config reads and the `options` of a collection.
+// trace/options/option_table.h lists the options; schemas/config.schema.json describes them to other
+// programs, and a test compares the two.
+
+struct Config {
+  TraceOptions options = {};
+  bool strict = false;
+  std::vector<std::string> passes = {};  // passes to run on the collection afterwards
+};
+
+// Merges a configuration into `config`: single values replace earlier ones; rules, libraries and schemas are
+// appended.  `file` is used in messages, and relative names of libraries start from its folder.  Throws
+// Error(kUsage, at "FILE:LINE:COLUMN") for text that is not JSON, does not fit the schema, has a wrong glob,
+// or is nested too deeply.
+void read_config(std::string_view text, const std::string& file, Config& config);
+
+// Parses the VALUE of --concrete NAME=VALUE, which is JSON.  `what` names it in messages.  Throws
+// Error(kUsage).
+Argument parse_concrete(std::string_view text, const std::string& what);
+
+// The inverse of read_config(): returns, on one line, the options that differ from the defaults.  Libraries
+// are given by base name only, so that the text is the same on every machine.
+std::string options_json(const Config& config);
+
+// Budget of a trace: a bound on the work and memory that running a file's code may take.
+
+// The units that traces have spent.  Those that are given the same one share a budget; null: each has its
+// own.
+using SpentUnits = std::shared_ptr<std::int64_t>;
+
+class Budget {
+ public:
+  // Makes the budget for a file of that many bytes.
+  Budget(const Limits& limits, std::uint64_t file_size, SpentUnits spent = nullptr);
+
+  // Spends units: one is a step of the interpreter, or 16 bytes that it keeps.  Throws Error(kInput) when the
+  // budget is used up.
+  void spend(std::size_t units) {
+    *spent_ += static_cast<std::int64_t>(std::min<std::size_t>(units, INT32_MAX));
+    if (*spent_ > units_) run_out();
+  }
+
+ private:
+  [[noreturn]] void run_out() const;
+
+  std::int64_t units_;
+  SpentUnits spent_;  // never null
 };
 
 }  // namespace fxtrace::internal

@@ -22,9 +22,8 @@
 #include "graph/analysis/collection_summary.h"
 #include "support/text/glob.h"
 #include "support/text/identifier.h"
-#include "support/text/printable.h"
 #include "support/text/qualified_name.h"
-#include "support/text/utf8.h"
+#include "support/text/unicode.h"
 #include "trace/options/option_table.h"
 #include "trace/search/option_trials.h"
 

@@ -17,7 +17,7 @@
 //    a leaf, and BoundProgram::inputs_changed() is false.  Invalid graphs are traced again, and all levels
 //    are walked again, until a walk traces nothing.  This ends: by 4. modules only ever turn into leaves, and
 //    the inputs of a module depend only on the graphs of modules around it.
-// 6. After a graph is recorded, state_check.h and alias_check.h may still refuse it: then the module whose
+// 6. After a graph is recorded, alias_check.h may still refuse it: then the module whose
 //    code is at fault fails, and the graph is traced again with it as a leaf.
 //
 // Example: the root calls self.encoder and self.head.  The encoder runs the two blocks of its ModuleList
@@ -40,9 +40,9 @@
 #include <string>
 #include <vector>
 
+#include "fxtrace/listener.h"
 #include "graph/graph_collection.h"
 #include "trace/options/options.h"
-#include "trace/tracer/diagnostic.h"
 #include "trace/tracer/program.h"
 
 namespace fxtrace::internal {
@@ -86,5 +86,32 @@ TraceResult trace(const Program& program, const TraceOptions& options, bool desc
 
 // Returns the modules and parameters as trace() does, without tracing: no graphs, and all modules unvisited.
 TraceResult describe(const Program& program, const TraceOptions& options);
+
+// Traces a program of any front end and works out the rest of the result: costs, hints, description.
+
+using fxtrace::Listener;
+
+// The parts of the result that are wanted besides the graphs.
+struct TraceRequest {
+  bool description = false;
+  bool hint = false;
+  bool input_options = false;
+  // If the options name no method and the root has no forward, describe modules and parameters instead of
+  // failing.
+  bool graphs_if_any = false;
+  bool costs = true;  // of nodes and graphs
+  // The program, if another trace of the file has read it already.
+  std::shared_ptr<const Program> loaded = nullptr;
+  SpentUnits spent = nullptr;
+};
+
+// Calls listener.warning() for each warning.  When more than three have the same id, only the first is
+// reported, with their number, and the others go to listener.progress().
+void warn_of(const std::vector<Diagnostic>& warnings, const Listener& listener);
+
+// Traces the program and works out the parts that `wanted` names.  The result keeps the program
+// alive.
+TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOptions& options,
+                          const TraceRequest& wanted, const Listener& listener);
 
 }  // namespace fxtrace::internal

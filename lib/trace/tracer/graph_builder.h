@@ -1,18 +1,47 @@
-// The builder of one graph: its nodes, constants and guards, and the subgraphs of its operators.
+// Undo log: the inverse of every step, run in reverse order.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "graph/graph_collection.h"
-#include "trace/tracer/journal.h"
 
 namespace fxtrace::internal {
+
+class Journal {
+ public:
+  using Mark = std::size_t;
+
+  // Begins a new epoch, which can be undone by itself.
+  Mark mark() {
+    ++epoch_;
+    return inverses_.size();
+  }
+  void add(std::function<void()> inverse) { inverses_.push_back(std::move(inverse)); }
+  // An inverse must not add steps.
+  void undo_to(Mark mark) {
+    for (; inverses_.size() > mark; inverses_.pop_back()) inverses_.back()();
+    ++epoch_;
+  }
+  // Commits all steps.
+  void forget() { inverses_.clear(); }
+  // Returns the current epoch.  The steps of an epoch are undone together, so a class that can revert many
+  // steps at once adds an inverse only for the first step of each epoch.
+  std::uint64_t epoch() const { return epoch_; }
+
+ private:
+  std::vector<std::function<void()>> inverses_;
+  std::uint64_t epoch_ = 0;
+};
+
+// The builder of one graph: its nodes, constants and guards, and the subgraphs of its operators.
 
 // Identifies one of the graphs that are recorded together: a module's graph, or a subgraph in it.  Ids are
 // never reused.
@@ -117,5 +146,16 @@ class GraphBuilder {
   NodeTable operands_;   // by node
   NodeTable converted_;  // by outer node
 };
+
+// Value numbering: recognises values of one graph that are computed in the same way.
+
+// Returns whether both graphs have the same nodes in the same order, up to names.  Graphs that read
+// attributes never count as the same.
+bool is_same_code(const ModuleGraph& first, const ModuleGraph& second);
+
+// Returns whether two values of the graph are the same by construction: one node, or calls of one function
+// with the same arguments.  Nodes with ids below `pure_from` equal only themselves; the caller guarantees
+// that the others are pure and that nothing is written between them.
+bool is_same_value(const ModuleGraph& graph, NodeId first, NodeId second, std::uint32_t pure_from);
 
 }  // namespace fxtrace::internal

@@ -8,9 +8,9 @@
 #include "operators/target.h"
 #include "opinfo/traits.h"
 #include "support/error.h"
-#include "support/restore.h"
+#include "support/scope_guard.h"
 #include "trace/options/option_table.h"
-#include "trace/tracer/same_value.h"
+#include "trace/tracer/graph_builder.h"
 
 namespace fxtrace::internal {
 

@@ -6,8 +6,9 @@
 // taken back, as if it had never begun, and the submodule becomes one call_module node.
 //
 // 1. Every new node, constant, guard and subgraph, every entry of the execution log and of the builders'
-//    tables, and every count of calls adds its inverse to the journal (journal.h), so that undo_to() takes it
-//    back.  A graph is marked once for each epoch of the journal: all its nodes of an epoch go together.
+//    tables, and every count of calls adds its inverse to the journal (graph_builder.h), so that undo_to()
+//    takes it back.  A graph is marked once for each epoch of the journal: all its nodes of an epoch go
+//    together.
 // 2. Some things are never rolled back: the failed modules, stale(), nodes_made(), the ids of graphs and
 //    nodes, module_gives(), and what set_meta() and the like change of nodes that are older than the mark.
 //    inline_call() itself cuts back the stack of open calls.
@@ -49,14 +50,10 @@
 #include <vector>
 
 #include "graph/graph_collection.h"
-#include "trace/tracer/diagnostic.h"
 #include "trace/tracer/execution_log.h"
 #include "trace/tracer/graph_builder.h"
-#include "trace/tracer/journal.h"
 #include "trace/tracer/leaf_rules.h"
-#include "trace/tracer/module_facts.h"
 #include "trace/tracer/program.h"
-#include "trace/tracer/trace_failure.h"
 
 namespace fxtrace::internal {
 

@@ -11,15 +11,15 @@
 #include <utility>
 #include <vector>
 
-#include "graph/analysis/dimension_places.h"
+#include "graph/analysis/input_sizes.h"
 #include "operators/operators.h"
 #include "operators/target.h"
 #include "opinfo/operator_entry.h"
 #include "opinfo/python_spelling.h"
 #include "opinfo/traits.h"
-#include "support/find_position.h"
+#include "support/integers.h"
 #include "support/text/identifier.h"
-#include "support/text/utf8.h"
+#include "support/text/unicode.h"
 #include "symbolic/python_operators.h"
 
 namespace fxtrace::internal {

@@ -7,15 +7,14 @@
 #include <tuple>
 #include <utility>
 
+#include "operators/names/allow_lists.h"
 #include "operators/names/modules.h"
-#include "operators/names/torch_functions.h"
 #include "summaries/parameter_sizes.h"
 #include "support/error.h"
-#include "support/text/nearest.h"
+#include "support/text/did_you_mean.h"
 #include "support/text/qualified_name.h"
-#include "support/text/shell_word.h"
 #include "support/text/words.h"
-#include "trace/options/predicate.h"
+#include "trace/options/option_json.h"
 #include "trace/tracer/graph_tracer.h"
 
 namespace fxtrace {

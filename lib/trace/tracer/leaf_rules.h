@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "support/text/name_pattern.h"
+#include "support/text/glob.h"
 #include "trace/options/options.h"
 #include "trace/tracer/program.h"
 
@@ -21,7 +21,7 @@ namespace fxtrace::internal {
 //      Containers without a forward are not: their children are.
 //   2. The last of the user's rules that matches.  A rule matches when its type glob matches the type or its
 //      public alias, its path glob the path, and every predicate holds.  Bare names may be last parts
-//      (support/text/name_pattern.h).
+//      (support/text/glob.h).
 //   3. torch.fx's default rule, unless options.default_leaves is off: modules of torch.nn and torch.ao.nn are
 //      leaves, except Sequential and what derives from it, containers without a forward, and the root.
 //

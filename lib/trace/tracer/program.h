@@ -1,9 +1,10 @@
-// The interface between front ends and the trace: a model's module tree, its parameters, and a way to run a
-// module's forward on symbolic values.
+// Diagnostics of a trace as data: warnings and notes whose text is made only when they are shown.
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,11 +16,36 @@
 #include "archive/zip_archive.h"
 #include "graph/graph_collection.h"
 #include "summaries/model_description.h"
-#include "trace/options/budget.h"
 #include "trace/options/options.h"
-#include "trace/tracer/diagnostic.h"
 
 namespace fxtrace::internal {
+
+// A message and its subjects.  Diagnostics with one id say the same of different subjects: "{} is beyond the
+// range of {}".
+struct Diagnostic {
+  std::string id;                          // the message, with a "{}" for each subject
+  std::vector<std::string> subjects = {};  // names, places and numbers
+
+  // Appends to the message.
+  void add(const std::string& what, const std::vector<std::string>& about = {}) {
+    id += what;
+    subjects.insert(subjects.end(), about.begin(), about.end());
+  }
+  std::string text() const {
+    std::string text;
+    std::size_t from = 0;
+    for (const std::string& subject : subjects) {
+      const std::size_t at = id.find("{}", from);
+      text.append(id, from, at - from).append(subject);
+      from = at + 2;
+    }
+    return text.append(id, from);
+  }
+  bool operator==(const Diagnostic&) const = default;
+};
+
+// The interface between front ends and the trace: a model's module tree, its parameters, and a way to run a
+// module's forward on symbolic values.
 
 struct ModuleId {
   std::uint32_t index = UINT32_MAX;
@@ -192,6 +218,43 @@ class Program {
   // Binds the program to options; both must outlive the result.  The runs spend `spent`.  Throws
   // Error(kUsage) for options that do not fit the program.
   virtual std::unique_ptr<BoundProgram> bind(const TraceOptions& options, const SpentUnits& spent) const = 0;
+};
+
+// Exceptions that a front end throws when a forward cannot be followed, or must be run again.
+
+// Thrown by a front end when the forward that runs cannot be followed.  Caught at the innermost module call,
+// which then becomes a leaf; never seen by users.
+class TraceFailure : public std::exception {
+ public:
+  explicit TraceFailure(Failure f) : failure(std::move(f)) {}
+  const char* what() const noexcept override { return failure.message.c_str(); }
+  Failure failure;
+};
+
+// An input of a graph that is fixed because control flow asks for its value.
+struct FixedInput {
+  std::string name;
+  std::string value;  // as Python writes it
+  bool is_default = true;
+  bool takes_spec = false;     // a SPEC of --input can describe it: a tensor or an integer
+  bool may_be_tensor = false;  // it is None now, and a given value would be or hold a tensor
+  bool is_given = false;  // not fixed, but assumed not to be None, because no input would be left otherwise
+};
+
+// Thrown by a front end when control flow asks for the values of inputs that have defaults: the recorded
+// graph is void, and is traced again with these inputs fixed.  Passes through module calls.
+class InputsAsked : public std::exception {
+ public:
+  explicit InputsAsked(std::vector<FixedInput> asked) : inputs(std::move(asked)) {}
+  const char* what() const noexcept override { return "the values of inputs are asked for"; }
+  std::vector<FixedInput> inputs;
+};
+
+// Thrown by a front end that knows more now than when the run began: the recorded graph is void, and is
+// traced again.  Passes through module calls.
+class TraceAgain : public std::exception {
+ public:
+  const char* what() const noexcept override { return "the graph is traced again"; }
 };
 
 }  // namespace fxtrace::internal

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <optional>
@@ -44,6 +45,30 @@ class ConstantReader {
   std::list<std::vector<std::complex<double>>> numbers_;  // elements of constants that the graph knows
   std::unordered_map<std::string, std::string> records_;  // contents of records
   RunValue all_;  // the archive's tuple of constants, read when an object in it is needed
+};
+
+// Parts of a file mapped into memory, copy-on-write.
+
+// Owns the mappings.  Writes to the memory do not reach the file.
+class FileMappings {
+ public:
+  explicit FileMappings(ModelFile file) : file_(std::move(file)) {}
+  ~FileMappings();
+  FileMappings(const FileMappings&) = delete;
+  FileMappings& operator=(const FileMappings&) = delete;
+
+  // Returns null when the range exceeds the file, or the system cannot map the file.  Throws std::bad_alloc
+  // when there is not enough memory for all possible writes.
+  void* map(std::uint64_t offset, std::uint64_t size);
+
+ private:
+  struct Mapping {
+    void* start;
+    std::size_t size;
+  };
+
+  ModelFile file_;
+  std::vector<Mapping> mappings_;
 };
 
 }  // namespace fxtrace::internal::verify

@@ -1,6 +1,7 @@
 // C++ interface to the values and operators of LibTorch, through the plugin (execute/plugin.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -184,5 +185,22 @@ RunValue Engine::evaluate(const Argument& argument, F&& value_of) const {
       },
       argument.value);
 }
+
+// Builds lists, tuples and dicts from their parts.
+
+struct NestedItem {
+  const std::vector<Argument>* path;  // indices and keys that lead to the value, the outermost first
+  RunValue value;
+};
+
+// Returns the value with these parts, whose paths share their first `depth` keys.  A single part whose path
+// ends there is the value itself.  Throws RunError.
+RunValue nested(const Engine& engine, const std::vector<NestedItem>& parts, std::size_t depth);
+
+// Returns the arguments of forward by name, made of the inputs of the graph and of inputs that options have
+// fixed, as the signature says.  Throws RunError.
+std::vector<std::pair<std::string, RunValue>> arguments_of_forward(const Engine& engine,
+                                                                   const ModuleGraph& graph,
+                                                                   const std::vector<RunValue>& inputs);
 
 }  // namespace fxtrace::internal::verify

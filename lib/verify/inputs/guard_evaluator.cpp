@@ -3,7 +3,8 @@
 #include <string_view>
 #include <vector>
 
-#include "verify/calls/functions.h"
+#include "symbolic/affine.h"
+#include "verify/calls/graph_run.h"
 
 namespace fxtrace::internal::verify {
 namespace {
@@ -174,6 +175,20 @@ RunValue GuardEvaluator::value_of(const Expression& expression) const {
     }
     default:
       throw Unknown();
+  }
+}
+
+std::optional<std::pair<std::string, std::int64_t>> solve(const SymInt& size, std::int64_t result,
+                                                          const std::map<std::string, std::int64_t>& sizes) {
+  try {
+    const SymInt left = size.substitute({sizes.begin(), sizes.end()});
+    const std::vector<std::string> names = left.symbols();
+    if (names.size() != 1) return std::nullopt;
+    const auto affine = find_affine(SymInt::symbol(names[0]), left);
+    const auto value = affine ? affine->apply(result) : std::nullopt;
+    return value ? std::optional(std::pair(names[0], *value)) : std::nullopt;
+  } catch (const SymbolicError&) {
+    return std::nullopt;
   }
 }
 

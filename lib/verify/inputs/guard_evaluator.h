@@ -1,6 +1,7 @@
 // Evaluates guards of a graph for given inputs.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "symbolic/expression.h"
 #include "symbolic/python_operators.h"
+#include "symbolic/sym_int.h"
 #include "verify/calls/engine.h"
 
 namespace fxtrace::internal::verify {
@@ -35,5 +37,13 @@ class GuardEvaluator {
   std::map<std::string, std::int64_t> sizes_;
   std::map<std::string, RunValue> inputs_;
 };
+
+// Solves for dimensions: finds the value of a dimension from a known size.
+
+// Returns the only dimension of the expression that `sizes` lacks, with the value for which the expression is
+// `result`: {s, 3} for s*2 and 6.  Returns nothing if there are several, if there is no such value, and for
+// other forms than s*a + b, which is how torch.export derives sizes.
+std::optional<std::pair<std::string, std::int64_t>> solve(const SymInt& size, std::int64_t result,
+                                                          const std::map<std::string, std::int64_t>& sizes);
 
 }  // namespace fxtrace::internal::verify

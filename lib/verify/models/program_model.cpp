@@ -13,12 +13,11 @@
 #include <utility>
 
 #include "exported/program/exported_program.h"
-#include "shapes/scalar_type.h"
+#include "shapes/tensor_options.h"
 #include "support/error.h"
 #include "symbolic/affine.h"
 #include "verify/calls/constants.h"
-#include "verify/calls/file_mappings.h"
-#include "verify/calls/nested.h"
+#include "verify/calls/engine.h"
 #include "verify/models/runnable_model.h"
 
 namespace fxtrace::internal::verify {

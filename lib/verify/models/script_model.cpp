@@ -8,10 +8,9 @@
 
 #include "archive/zip_archive.h"
 #include "support/text/qualified_name.h"
-#include "trace/options/input_choice.h"
+#include "trace/options/input_spec.h"
 #include "verify/calls/constants.h"
-#include "verify/calls/file_mappings.h"
-#include "verify/calls/nested.h"
+#include "verify/calls/engine.h"
 #include "verify/models/runnable_model.h"
 
 namespace fxtrace::internal::verify {

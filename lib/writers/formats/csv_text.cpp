@@ -1,7 +1,7 @@
 #include "writers/formats/csv_text.h"
 
-#include "support/text/columns.h"
-#include "support/text/printable.h"
+#include "support/text/numbers.h"
+#include "support/text/unicode.h"
 #include "support/text/words.h"
 
 namespace fxtrace::internal {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <ostream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -152,5 +153,31 @@ class FieldWriter {
   const Graph* graph_ = nullptr;  // where nodes have their names
   bool on_lines_;                 // for the current record
 };
+
+// Writers of whole JSON documents.
+
+// Writes the first fields of a document: its format, the format's version, and the producer.
+void write_format(JsonEmitter& json, std::string_view format, int version);
+
+// Writes the document that the record's description says.
+template <class Record>
+void write_fields(const Record& record, std::ostream& out, JsonLayout layout = JsonLayout::kSpaced) {
+  JsonEmitter json(out, layout);
+  json.document([&] {
+    FieldWriter io(json, true);
+    describe(io, record);
+  });
+}
+
+// Writes a report: the fields of write_format(), and those that its description says.
+template <class Report>
+void write_report(const Report& report, std::string_view format, std::ostream& out) {
+  JsonEmitter json(out);
+  json.document([&] {
+    write_format(json, format, 1);
+    FieldWriter io(json, true);
+    describe(io, report);
+  });
+}
 
 }  // namespace fxtrace::internal

@@ -9,18 +9,17 @@
 
 #include "graph/analysis/input_sizes.h"
 #include "graph/analysis/text_form.h"
-#include "operators/names/callable_operators.h"
-#include "operators/names/torch_functions.h"
+#include "operators/names/allow_lists.h"
 #include "operators/target.h"
-#include "shapes/scalar_type.h"
+#include "shapes/tensor_options.h"
 #include "support/json_document.h"
-#include "support/text/printable.h"
 #include "support/text/qualified_name.h"
+#include "support/text/unicode.h"
 #include "support/text/words.h"
 #include "symbolic/expression.h"
 #include "symbolic/python_operators.h"
+#include "writers/formats/python_text.h"
 #include "writers/graphs/fx_guards.h"
-#include "writers/graphs/fx_names.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "operators/operators.h"
-#include "shapes/scalar_type.h"
+#include "shapes/tensor_options.h"
 #include "support/text/words.h"
 #include "writers/formats/python_text.h"
 

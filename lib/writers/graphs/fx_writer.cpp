@@ -13,13 +13,12 @@
 #include <vector>
 
 #include "operators/target.h"
-#include "support/text/plain_format.h"
-#include "support/text/printable.h"
+#include "support/text/identifier.h"
 #include "support/text/qualified_name.h"
+#include "support/text/unicode.h"
 #include "support/text/words.h"
 #include "writers/formats/python_text.h"
 #include "writers/graphs/fx_class.h"
-#include "writers/graphs/fx_names.h"
 
 namespace fxtrace::internal {
 namespace {

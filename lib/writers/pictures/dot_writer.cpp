@@ -10,8 +10,8 @@
 #include "graph/analysis/text_form.h"
 #include "pictures/labels.h"
 #include "pictures/looks.h"
-#include "support/text/utf8.h"
-#include "writers/formats/dot_text.h"
+#include "support/text/unicode.h"
+#include "writers/formats/markup_text.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compare/comparison.h"
 #include "pictures/outline.h"
 #include "pictures/repeats.h"
 
@@ -34,5 +35,13 @@ struct Marking {
   Distinction distinction;  // keeps items apart that are marked in different ways when repeats are folded
   std::function<std::vector<Mark>(const Outline&)> marks;  // by item
 };
+
+// The differences between two models as marks of a picture of both.
+
+// Returns the marks of merged.collection: of an item that of its node, or else of the module that it is or
+// calls.  An added item has a bold border and "+" in front of its title, a removed one a dashed border and
+// "-", a changed or moved one "~".  A closed box gives the number of differences in it.  `merged` must
+// outlive the result.
+Marking mark_differences(const MergedCollection& merged);
 
 }  // namespace fxtrace::internal

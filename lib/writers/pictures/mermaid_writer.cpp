@@ -11,10 +11,10 @@
 
 #include "pictures/labels.h"
 #include "pictures/looks.h"
-#include "support/text/columns.h"
+#include "support/text/numbers.h"
 #include "support/text/qualified_name.h"
-#include "support/text/utf8.h"
-#include "writers/formats/mermaid_text.h"
+#include "support/text/unicode.h"
+#include "writers/formats/markup_text.h"
 
 namespace fxtrace::internal {
 namespace {

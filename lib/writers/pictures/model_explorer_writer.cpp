@@ -11,14 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "graph/analysis/call_order.h"
+#include "graph/analysis/execution_order.h"
 #include "graph/analysis/text_form.h"
 #include "summaries/model_summary.h"
 #include "support/json_emitter.h"
-#include "support/text/columns.h"
-#include "support/text/printable.h"
+#include "support/text/numbers.h"
 #include "support/text/qualified_name.h"
-#include "support/text/utf8.h"
+#include "support/text/unicode.h"
 
 namespace fxtrace::internal {
 namespace {

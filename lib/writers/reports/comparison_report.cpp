@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "graph/analysis/text_form.h"
-#include "support/text/columns.h"
-#include "support/text/printable.h"
+#include "support/text/numbers.h"
 #include "support/text/qualified_name.h"
+#include "support/text/unicode.h"
 #include "support/text/words.h"
-#include "symbolic/readable_size.h"
+#include "symbolic/size_text.h"
 #include "writers/formats/document.h"
-#include "writers/formats/markdown_text.h"
-#include "writers/reports/comparison_writers.h"
+#include "writers/formats/markup_text.h"
+#include "writers/reports/report_writers.h"
 
 namespace fxtrace::internal::comparison_words {
 namespace {

@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "graph/analysis/text_form.h"
-#include "support/text/columns.h"
-#include "support/text/printable.h"
+#include "support/text/did_you_mean.h"
+#include "support/text/numbers.h"
 #include "support/text/qualified_name.h"
-#include "support/text/shell_word.h"
-#include "support/text/utf8.h"
+#include "support/text/unicode.h"
 #include "support/text/words.h"
 #include "writers/formats/document.h"
-#include "writers/reports/explanation_writers.h"
+#include "writers/reports/report_writers.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -7,12 +7,12 @@
 
 #include "graph/analysis/text_form.h"
 #include "operators/names/modules.h"
-#include "support/text/columns.h"
-#include "support/text/printable.h"
+#include "support/text/numbers.h"
 #include "support/text/qualified_name.h"
+#include "support/text/unicode.h"
 #include "support/text/words.h"
 #include "writers/formats/document.h"
-#include "writers/reports/inspection_writers.h"
+#include "writers/reports/report_writers.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -13,14 +13,13 @@
 #include "summaries/model_summary.h"
 #include "tests/fuzz/targets.h"
 #include "writers/check/check_writers.h"
+#include "writers/graphs/collection_writers.h"
 #include "writers/graphs/fx_writer.h"
-#include "writers/graphs/json_writer.h"
-#include "writers/graphs/text_writer.h"
 #include "writers/pictures/dot_writer.h"
-#include "writers/pictures/html_data.h"
+#include "writers/pictures/html_writer.h"
 #include "writers/pictures/mermaid_writer.h"
 #include "writers/pictures/model_explorer_writer.h"
-#include "writers/reports/summary_writers.h"
+#include "writers/reports/report_writers.h"
 
 namespace fxtrace::internal::fuzz {
 namespace {

@@ -1,10 +1,10 @@
 // Fuzz target: configurations and fixed arguments.
-#include "trace/options/config.h"
+#include "trace/options/options.h"
 
 #include <string>
 #include <vector>
 
-#include "rules/rule_file.h"
+#include "rules/rule.h"
 #include "tests/fuzz/sample_modules.h"
 #include "tests/fuzz/targets.h"
 #include "trace/options/input_spec.h"

@@ -1,13 +1,12 @@
 // Fuzz target: queries of an SQLite database, and its rows, if it is a catalog.
-#include "catalog/query.h"
+#include "catalog/untrusted_database.h"
 
 #include <cstddef>
 #include <new>
 #include <string>
 #include <vector>
 
-#include "catalog/catalog_reader.h"
-#include "catalog/row_stream.h"
+#include "catalog/tables.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/targets.h"
 

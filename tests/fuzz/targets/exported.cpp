@@ -12,8 +12,8 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/stored_zip.h"
 #include "tests/fuzz/targets.h"
-#include "trace/options/config.h"
-#include "trace/search/trace_program.h"
+#include "trace/options/options.h"
+#include "trace/search/trace.h"
 
 namespace fxtrace::internal::fuzz {
 namespace {

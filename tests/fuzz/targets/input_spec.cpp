@@ -9,6 +9,7 @@
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 #include "tests/fuzz/targets.h"
+#include "trace/options/options.h"
 
 namespace fxtrace::internal::fuzz {
 namespace {

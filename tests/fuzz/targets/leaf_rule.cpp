@@ -6,6 +6,7 @@
 #include "rules/rule.h"
 #include "tests/fuzz/sample_modules.h"
 #include "tests/fuzz/targets.h"
+#include "trace/options/options.h"
 
 namespace fxtrace::internal::fuzz {
 

@@ -6,7 +6,7 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/stored_zip.h"
 #include "tests/fuzz/targets.h"
-#include "torchscript/operators/value_text.h"
+#include "torchscript/operators/plain_call.h"
 #include "torchscript/values/tensor_value.h"
 
 namespace fxtrace::internal::fuzz {

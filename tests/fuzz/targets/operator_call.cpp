@@ -10,7 +10,6 @@
 
 #include "costs/cost_log.h"
 #include "operators/operators.h"
-#include "opinfo/evaluate.h"
 #include "opinfo/infer.h"
 #include "opinfo/operator_row.h"
 #include "tests/fuzz/call_generator.h"

@@ -2,7 +2,6 @@
 #include <string>
 
 #include "archive/pickle_machine.h"
-#include "archive/pickle_scan.h"
 #include "tests/fuzz/targets.h"
 
 namespace fxtrace::internal::fuzz {

@@ -5,22 +5,18 @@
 #include <string_view>
 
 #include "catalog/model_rows.h"
-#include "catalog/row_stream.h"
+#include "catalog/tables.h"
 #include "compare/comparison.h"
-#include "compare/merged_collection.h"
 #include "extract/extract.h"
 #include "graph/lint.h"
 #include "passes/pass.h"
 #include "readers/collection_reader.h"
 #include "summaries/explanation.h"
-#include "summaries/fsdp_plan.h"
 #include "summaries/use_order.h"
 #include "tests/fuzz/targets.h"
-#include "writers/graphs/json_writer.h"
+#include "writers/graphs/collection_writers.h"
 #include "writers/pictures/dot_writer.h"
-#include "writers/reports/comparison_writers.h"
-#include "writers/reports/explanation_writers.h"
-#include "writers/reports/order_writers.h"
+#include "writers/reports/report_writers.h"
 
 namespace fxtrace::internal::fuzz {
 namespace {

@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
-#include "rules/baseline.h"
-#include "rules/rule_file.h"
+#include "rules/check_reports.h"
+#include "rules/rule.h"
 #include "tests/fuzz/targets.h"
 
 namespace fxtrace::internal::fuzz {

@@ -3,8 +3,8 @@
 
 #include "exported/format/evaluated_text.h"
 #include "exported/format/inert_texts.h"
+#include "security/code_check.h"
 #include "security/pickle_check.h"
-#include "security/program_check.h"
 #include "support/json_document.h"
 #include "tests/fuzz/targets.h"
 

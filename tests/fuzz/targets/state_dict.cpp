@@ -1,5 +1,5 @@
 // Fuzz target: checkpoints.
-#include "archive/state_dict.h"
+#include "archive/stored_tensors.h"
 
 #include <string>
 

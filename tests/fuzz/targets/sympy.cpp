@@ -1,7 +1,7 @@
 // Fuzz target: symbolic sizes as sympy writes them.
 #include <string>
 
-#include "exported/program/sympy_text.h"
+#include "exported/program/encoded_texts.h"
 #include "symbolic/expression.h"
 #include "symbolic/sym_int.h"
 #include "tests/fuzz/targets.h"

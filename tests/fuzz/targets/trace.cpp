@@ -11,6 +11,7 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/stored_zip.h"
 #include "tests/fuzz/targets.h"
+#include "trace/options/options.h"
 
 namespace fxtrace::internal::fuzz {
 namespace {

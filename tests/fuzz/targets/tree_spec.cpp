@@ -1,5 +1,5 @@
 // Fuzz target: pytree specifications.
-#include "exported/program/tree_spec.h"
+#include "exported/program/encoded_texts.h"
 
 #include <vector>
 

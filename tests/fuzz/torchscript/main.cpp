@@ -37,8 +37,8 @@
 #include "tests/fuzz/torchscript/choices.h"
 #include "tests/fuzz/torchscript/code_generator.h"
 #include "trace/options/input_spec.h"
-#include "trace/search/trace_program.h"
-#include "writers/graphs/json_writer.h"
+#include "trace/search/trace.h"
+#include "writers/graphs/collection_writers.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kSanitized = true;

@@ -7,7 +7,7 @@
 
 #include "analysis/program_operations.h"
 #include "catch.h"
-#include "graph/node_spec.h"
+#include "graph/rewrite.h"
 #include "opinfo/traits.h"
 #include "tests/forms/graph_text.h"
 

@@ -3,7 +3,7 @@
 #include <sstream>
 #include <string>
 
-#include "app/output/dot_check.h"
+#include "app/output/graphviz.h"
 #include "catch.h"
 #include "golden.h"
 #include "readers/collection_reader.h"

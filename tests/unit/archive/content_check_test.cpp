@@ -5,13 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "archive/content_facts.h"
 #include "archive/file_kind.h"
 #include "archive/model_file.h"
 #include "archive/zip_archive.h"
 #include "catch.h"
 #include "folder.h"
-#include "support/sha256.h"
+#include "support/hashes.h"
 
 namespace fxtrace::internal {
 namespace {

@@ -14,7 +14,7 @@
 
 #include <zip.h>
 
-#include "archive/pickle_scan.h"
+#include "archive/pickle_machine.h"
 #include "archive/zip_archive.h"
 #include "catch.h"
 #include "folder.h"

@@ -1,5 +1,5 @@
 // Reading the tensors of a checkpoint: names, storages, hostile pickles.
-#include "archive/state_dict.h"
+#include "archive/stored_tensors.h"
 
 #include <unistd.h>
 
@@ -19,7 +19,7 @@
 #include "archive/zip_archive.h"
 #include "catch.h"
 #include "support/error.h"
-#include "support/restore.h"
+#include "support/scope_guard.h"
 
 using namespace fxtrace::internal;
 using namespace std::string_literals;

@@ -4,11 +4,10 @@
 #include <string>
 #include <string_view>
 
-#include "catalog/catalog_reader.h"
 #include "catalog/database.h"
 #include "catalog/model_rows.h"
-#include "catalog/query.h"
-#include "catalog/row_stream.h"
+#include "catalog/tables.h"
+#include "catalog/untrusted_database.h"
 #include "catch.h"
 #include "folder.h"
 #include "sample_collection.h"

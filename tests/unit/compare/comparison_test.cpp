@@ -9,15 +9,14 @@
 #include <vector>
 
 #include "catch.h"
-#include "compare/merged_collection.h"
-#include "compare/pairing/sequences.h"
+#include "compare/pairing/compared_graph.h"
 #include "operators/operators.h"
 #include "opinfo/operator_row.h"
 #include "sample_collection.h"
-#include "writers/pictures/difference_marks.h"
 #include "writers/pictures/dot_writer.h"
 #include "writers/pictures/html_writer.h"
-#include "writers/reports/comparison_writers.h"
+#include "writers/pictures/marks.h"
+#include "writers/reports/report_writers.h"
 
 namespace {
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "catch.h"
-#include "costs/at_sizes.h"
 #include "costs/cost_log.h"
 #include "costs/custom_costs.h"
 #include "graph/analysis/collection_summary.h"

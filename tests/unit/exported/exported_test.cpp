@@ -10,22 +10,21 @@
 
 #include "archive/file_kind.h"
 #include "catch.h"
-#include "exported/modules/inferred_attributes.h"
-#include "exported/modules/local_sizes.h"
-#include "exported/modules/schedule.h"
+#include "exported/modules/bound_exported_program.h"
+#include "exported/modules/call_graph.h"
+#include "exported/modules/gathered_calls.h"
+#include "exported/program/encoded_texts.h"
 #include "exported/program/exported_program.h"
 #include "exported/program/hierarchy.h"
 #include "exported/program/program_dimensions.h"
 #include "exported/program/stack_trace.h"
-#include "exported/program/sympy_text.h"
-#include "exported/program/tree_spec.h"
 #include "graph/analysis/fold_numbers.h"
 #include "graph/analysis/text_form.h"
-#include "graph/node_spec.h"
+#include "graph/rewrite.h"
 #include "operators/operators.h"
 #include "support/error.h"
 #include "trace/search/trace.h"
-#include "writers/graphs/json_writer.h"
+#include "writers/graphs/collection_writers.h"
 
 using namespace fxtrace::internal;
 

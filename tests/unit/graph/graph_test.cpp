@@ -12,7 +12,7 @@
 #include "graph/analysis/input_sizes.h"
 #include "graph/analysis/text_form.h"
 #include "graph/lint.h"
-#include "graph/node_spec.h"
+#include "graph/rewrite.h"
 #include "support/error.h"
 #include "tests/forms/graph_text.h"
 

@@ -2,7 +2,6 @@
 #include "interpreter/state/changes.h"
 #include "catch.h"
 #include "torchscript/language/types.h"
-#include "trace/options/budget.h"
 #include "trace/options/options.h"
 
 using namespace fxtrace::internal;

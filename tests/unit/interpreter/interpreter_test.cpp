@@ -17,7 +17,7 @@
 #include "graph/analysis/text_form.h"
 #include "interpreter/load.h"
 #include "interpreter/program/torchscript_archive.h"
-#include "shapes/contiguous.h"
+#include "shapes/abstract_value.h"
 #include "tests/forms/graph_text.h"
 #include "tests/forms/ir_text.h"
 #include "torchscript/compiler/script_program.h"

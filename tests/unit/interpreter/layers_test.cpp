@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "catch.h"
-#include "interpreter/code/pure_code.h"
+#include "interpreter/code/code_effects.h"
 #include "interpreter/evaluate/evaluator.h"
 #include "interpreter/record/recorder.h"
 #include "tests/forms/ir_text.h"

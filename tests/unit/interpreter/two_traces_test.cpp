@@ -13,7 +13,7 @@
 #include "support/error.h"
 #include "trace/options/input_spec.h"
 #include "trace/search/trace.h"
-#include "writers/graphs/json_writer.h"
+#include "writers/graphs/collection_writers.h"
 
 using namespace fxtrace::internal;
 using fxtrace::internal::interpreter::load_torchscript;

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "catch.h"
-#include "operators/higher_order.h"
 #include "operators/operators.h"
+#include "operators/target.h"
 #include "opinfo/operator_entry.h"
 #include "opinfo/operator_row.h"
 #include "opinfo/python_spelling.h"

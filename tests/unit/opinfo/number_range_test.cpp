@@ -1,11 +1,10 @@
-#include "opinfo/number_range.h"
+#include "opinfo/python_spelling.h"
 
 #include <string>
 #include <vector>
 
 #include "catch.h"
 #include "operators/operators.h"
-#include "opinfo/python_spelling.h"
 
 namespace fxtrace::internal {
 namespace {

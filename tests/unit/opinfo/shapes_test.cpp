@@ -4,8 +4,8 @@
 #include <string>
 
 #include "catch.h"
-#include "opinfo/evaluate.h"
-#include "shapes/scalar_type.h"
+#include "opinfo/infer.h"
+#include "shapes/tensor_options.h"
 #include "tests/fuzz/call_text.h"
 
 using namespace fxtrace::internal;  // NOLINT(google-build-using-namespace)

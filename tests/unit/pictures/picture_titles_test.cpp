@@ -1,7 +1,7 @@
 // Titles of boxes are drawn last, on a background.
 #include <string>
 
-#include "app/output/picture_titles.h"
+#include "app/output/graphviz.h"
 #include "catch.h"
 
 using namespace fxtrace::internal::cli;

@@ -11,8 +11,7 @@
 #include "golden.h"
 #include "sample_collection.h"
 #include "support/error.h"
-#include "writers/graphs/json_writer.h"
-#include "writers/graphs/text_writer.h"
+#include "writers/graphs/collection_writers.h"
 #include "writers/pictures/dot_writer.h"
 
 using namespace fxtrace::internal;

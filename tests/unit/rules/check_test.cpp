@@ -11,12 +11,11 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
-#include "rules/baseline.h"
-#include "rules/report_reader.h"
-#include "rules/rule_file.h"
+#include "rules/check_reports.h"
+#include "rules/rule.h"
 #include "sample_collection.h"
 #include "support/error.h"
-#include "support/text/amount.h"
+#include "support/text/numbers.h"
 #include "writers/check/check_writers.h"
 
 using namespace fxtrace::internal;

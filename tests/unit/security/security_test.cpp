@@ -11,7 +11,7 @@
 #include "catch.h"
 #include "exported/format/evaluated_text.h"
 #include "folder.h"
-#include "operators/names/operator_reach.h"
+#include "operators/names/allow_lists.h"
 #include "security/archive_records.h"
 #include "security/pickle_check.h"
 #include "security/security_scan.h"

@@ -8,10 +8,9 @@
 
 #include "catch.h"
 #include "sample_collection.h"
-#include "summaries/fsdp_plan.h"
 #include "summaries/use_order.h"
-#include "writers/formats/numbered_rows.h"
-#include "writers/reports/order_writers.h"
+#include "writers/formats/document.h"
+#include "writers/reports/report_writers.h"
 
 using namespace fxtrace::internal;
 

@@ -12,9 +12,9 @@
 #include "catch.h"
 #include "sample_collection.h"
 #include "summaries/model_summary.h"
-#include "support/text/columns.h"
+#include "support/text/numbers.h"
 #include "tests/forms/graph_text.h"
-#include "writers/reports/summary_writers.h"
+#include "writers/reports/report_writers.h"
 
 using namespace fxtrace::internal;
 

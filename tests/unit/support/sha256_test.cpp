@@ -1,5 +1,5 @@
 // SHA-256: the vectors of NIST, and any way to divide the bytes.
-#include "support/sha256.h"
+#include "support/hashes.h"
 
 #include <string>
 #include <string_view>

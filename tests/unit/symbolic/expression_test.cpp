@@ -6,7 +6,7 @@
 #include <string>
 
 #include "catch.h"
-#include "symbolic/srepr.h"
+#include "symbolic/expression_text.h"
 
 using fxtrace::internal::Expression;
 using fxtrace::internal::Relation;

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "catch.h"
-#include "support/text/columns.h"
+#include "support/text/numbers.h"
 #include "symbolic/affine.h"
-#include "symbolic/readable_size.h"
 #include "symbolic/shape_env.h"
+#include "symbolic/size_text.h"
 #include "symbolic/sym_int.h"
 
 using fxtrace::internal::Range;

@@ -1,14 +1,11 @@
 // The descriptions of the reports say what their schemas say.
+#include "writers/reports/report_fields.h"
 #include "catch.h"
 #include "field_notes.h"
-#include "partition/partition_fields.h"
-#include "rules/check_fields.h"
-#include "verify/verification_fields.h"
-#include "writers/reports/comparison_fields.h"
-#include "writers/reports/explanation_fields.h"
+#include "partition/partition_writers.h"
+#include "rules/check_reports.h"
+#include "verify/report.h"
 #include "writers/reports/inspection_fields.h"
-#include "writers/reports/order_fields.h"
-#include "writers/reports/summary_fields.h"
 
 using namespace fxtrace::internal;
 

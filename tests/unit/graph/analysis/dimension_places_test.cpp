@@ -1,5 +1,5 @@
 // The guards that named sizes of inputs give.
-#include "graph/analysis/dimension_places.h"
+#include "graph/analysis/input_sizes.h"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // Unprintable and misleading characters are escaped, others are kept.
-#include "support/text/printable.h"
+#include "support/text/unicode.h"
 
 #include <string>
 

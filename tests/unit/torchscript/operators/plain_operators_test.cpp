@@ -7,7 +7,7 @@
 
 #include "catch.h"
 #include "opinfo/traits.h"
-#include "torchscript/operators/plain_checks.h"
+#include "torchscript/operators/plain_call.h"
 
 namespace fxtrace::internal::torchscript {
 namespace {

@@ -9,8 +9,7 @@
 #include "catch.h"
 #include "support/error.h"
 #include "torchscript/ir/constant_value.h"
-#include "torchscript/operators/value_text.h"
-#include "torchscript/values/tensor_elements.h"
+#include "torchscript/operators/plain_call.h"
 #include "torchscript/values/tensor_value.h"
 #include "torchscript/values/value_extent.h"
 

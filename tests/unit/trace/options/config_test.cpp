@@ -1,5 +1,5 @@
 // Configurations from JSON and from the command line.
-#include "trace/options/config.h"
+#include "trace/options/options.h"
 
 #include <algorithm>
 #include <fstream>
@@ -11,7 +11,7 @@
 
 #include "catch.h"
 #include "support/error.h"
-#include "trace/options/rule_json.h"
+#include "trace/options/option_json.h"
 
 using namespace fxtrace::internal;
 

@@ -9,7 +9,6 @@
 
 #include "catch.h"
 #include "support/error.h"
-#include "trace/options/input_choice.h"
 
 using namespace fxtrace::internal;
 

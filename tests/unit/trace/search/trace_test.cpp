@@ -9,7 +9,6 @@
 
 #include "catch.h"
 #include "fake_program.h"
-#include "trace/search/trace_program.h"
 #include "trace/tracer/graph_tracer.h"
 
 using namespace fxtrace::internal;

@@ -1,5 +1,5 @@
 // Containers from their parts, and the arguments of forward.
-#include "verify/calls/nested.h"
+#include "verify/calls/engine.h"
 
 #include "catch.h"
 #include "verify/fake_engine.h"

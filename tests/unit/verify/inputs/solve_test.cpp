@@ -1,5 +1,5 @@
 // The value of a dimension from a size that is known.
-#include "verify/inputs/solve.h"
+#include "verify/inputs/guard_evaluator.h"
 
 #include <string>
 

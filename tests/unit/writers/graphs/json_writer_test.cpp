@@ -1,5 +1,5 @@
 // The writer of collections as JSON.
-#include "writers/graphs/json_writer.h"
+#include "writers/graphs/collection_writers.h"
 
 #include <cmath>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The writer of graphs as text.
-#include "writers/graphs/text_writer.h"
+#include "writers/graphs/collection_writers.h"
 
 #include <sstream>
 #include <string>

@@ -6,8 +6,8 @@
 
 #include "catch.h"
 #include "sample_collection.h"
-#include "support/text/utf8.h"
-#include "writers/formats/dot_text.h"
+#include "support/text/unicode.h"
+#include "writers/formats/markup_text.h"
 
 namespace fxtrace::internal {
 namespace {

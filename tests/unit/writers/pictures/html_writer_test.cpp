@@ -11,7 +11,7 @@
 
 #include "catch.h"
 #include "sample_collection.h"
-#include "writers/formats/html_text.h"
+#include "writers/formats/markup_text.h"
 
 namespace fxtrace::internal {
 namespace {

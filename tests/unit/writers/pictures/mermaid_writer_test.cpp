@@ -10,7 +10,7 @@
 
 #include "catch.h"
 #include "sample_collection.h"
-#include "writers/formats/mermaid_text.h"
+#include "writers/formats/markup_text.h"
 
 namespace fxtrace::internal {
 namespace {

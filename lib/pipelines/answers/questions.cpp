@@ -1,0 +1,217 @@
+#include "pipelines/answers/questions.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "archive/compiled_model.h"
+#include "exported/program/exported_archive.h"
+#include "graph/analysis/collection_summary.h"
+#include "pipelines/configs.h"
+#include "pipelines/passes.h"
+#include "pipelines/read_model.h"
+#include "support/error.h"
+#include "support/text/did_you_mean.h"
+#include "trace/options/input_spec.h"
+#include "trace/search/suggestions.h"
+
+namespace fxtrace::internal {
+namespace {
+
+// If the peak is not one expression, computes it for example sizes.
+void add_example_peak(const GraphCollection& collection, ModelSummary& summary) {
+  if (summary.peak_bytes || !summary.activation_bytes || collection.graphs.empty()) return;
+  const auto example = example_sizes(summary);
+  std::vector<GivenSizes> sizes;
+  for (const std::string& name : names_of_sizes(collection)) {
+    const auto known = example.sizes.find(name);
+    if (known == example.sizes.end()) return;
+    sizes.push_back({name, {known->second}});
+  }
+  if (sizes.empty()) return;
+  try {
+    GraphCollection there = collection;
+    set_sizes(there, sizes);
+    const auto& cost = there.graphs.front().cost;
+    if (cost && cost->peak_bytes) summary.example_peak = cost->peak_bytes->number();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kUsage) throw;
+    // The model does not take these sizes.
+  }
+}
+
+ModelSummary summarize_collection(const Config& config, const std::vector<GivenSizes>& at,
+                                  GraphCollection& collection, const Listener& listener) {
+  apply_costs(config, at, collection, listener);
+  ModelSummary summary = summarize_model(collection);
+  add_example_peak(collection, summary);
+  return summary;
+}
+
+// Returns a command that gives shapes: "fxtrace summary model.pt --input x=float32[1,3,224,224]".
+std::optional<std::string> shape_hint(const NamedFile& file, const TraceResult& result) {
+  const auto& options = result.hint && result.hint->has_inputs ? result.hint->options : result.input_options;
+  if (options.empty()) return std::nullopt;
+  std::string text = "fxtrace summary " + shell_path(file.name == "-" ? file.name : file.file.path());
+  for (const std::string& option : options) text += " " + option;
+  return text;
+}
+
+ModelSummary summarize_trace(const Config& given, const std::vector<GivenSizes>& at, const NamedFile& file,
+                             const FileInfo& info, Run& run) {
+  if (!is_traceable(info.kind)) throw not_traceable(info).at(file.file.path());
+  const Config config = config_for_costs(given, info.kind);
+  const bool lacks_inputs = info.kind == FileKind::kTorchScript && config.options.inputs.empty();
+  TraceRequest wanted;
+  wanted.description = true;
+  wanted.graphs_if_any = true;
+  wanted.hint = wanted.input_options = lacks_inputs;
+  TraceResult& result = trace_file(file, info, config, wanted, run);
+  ModelSummary summary = summarize_collection(config, at, result.collection, run.listener());
+  summary.producer = result.description.producer;
+  for (const ConstantInfo& constant : result.description.constants) {
+    const auto add = [&](const std::vector<std::int64_t>& shape, const std::string& dtype) {
+      summary.constants.add(shape, dtype);
+      add_saturated(summary.dtypes[dtype], byte_count(shape, dtype));
+    };
+    if (!constant.dtype.empty()) add(constant.shape, constant.dtype);
+    for (const StoredPart& part : constant.stored) add(part.shape, part.dtype);
+  }
+  if (lacks_inputs) {
+    if (const auto hint = shape_hint(file, result)) run.listener().hint(*hint);
+  }
+  return summary;
+}
+
+}  // namespace
+
+ModelSummary summarize_file(const Config& config, const SummaryRequest& request, const NamedFile& file,
+                            Run& run) {
+  const FileInfo info = identify_file(file.file);
+  ModelSummary summary;
+  if (may_be_collection(file.file, info)) {
+    GraphCollection collection = read_saved_collection(request.has_trace_options, file.file, run.listener());
+    summary = summarize_collection(config, request.at, collection, run.listener());
+  } else {
+    summary = summarize_trace(config, request.at, file, info, run);
+  }
+  if (config.strict && !summary.failed.empty())
+    run.fail_strict(input_error(std::to_string(summary.failed.size()) + " of " +
+                                std::to_string(summary.modules) + " modules failed to trace")
+                        .at(file.file.path()));
+  return summary;
+}
+
+namespace {
+
+// Returns the list of programs of an archive, which is shown if there are several or a compiled one;
+// otherwise the one program is traced.
+FileInspection listing_of(const std::string& name, const FileInfo& info, const TraceOptions& options) {
+  FileInspection listing{name, info};
+  listing.compiled_only = info.kind == FileKind::kAotInductor;
+  if (info.kind != FileKind::kExportedProgram) return listing;
+  const ExportedArchive archive(info);
+  const auto& programs = archive.models();
+  if (!options.model) {
+    if (programs.size() > 1) listing.to_choose_from = programs;
+  } else if (std::ranges::find(programs, *options.model) == programs.end()) {
+    listing.compiled_only = archive.has_compiled(*options.model);
+  }
+  return listing;
+}
+
+// Returns all compiled models of the archive, or those that --model names.
+std::vector<CompiledModel> compiled_models_of(const FileInfo& info, const TraceOptions& options) {
+  auto models = read_compiled_models(info);
+  if (!options.model) return models;
+  std::erase_if(models, [&](const CompiledModel& model) { return model.name != *options.model; });
+  if (models.empty()) {
+    throw usage_error("no model named '" + *options.model +
+                      "' in the archive; without --model, inspect shows all");
+  }
+  return models;
+}
+
+}  // namespace
+
+std::variant<FileInspection, Inspection> inspect_file(const Config& config, const NamedFile& file, Run& run) {
+  const TraceOptions& options = config.options;
+  const FileInfo info = identify_file(file.file);
+  FileInspection listing = at_file(file.file, [&] { return listing_of(file.name, info, options); });
+  if (listing.compiled_only || !listing.to_choose_from.empty()) {
+    listing.compiled = at_file(file.file, [&] { return compiled_models_of(info, options); });
+    return listing;
+  }
+  if (!is_traceable(info.kind)) return listing;
+
+  TraceRequest wanted;
+  wanted.description = true;
+  wanted.graphs_if_any = true;
+  TraceResult& traced = trace_file(file, info, config, wanted, run);
+  check_strict({.options = {}, .strict = config.strict}, traced.collection, file.file, run);
+  Inspection inspection =
+      inspect_model(std::move(traced.collection), std::move(traced.description), info, options.method);
+  inspection.max_depth = options.max_depth;
+  if (info.kind == FileKind::kExportedProgram && !options.model)
+    inspection.compiled = at_file(file.file, [&] { return compiled_models_of(info, options); });
+  return inspection;
+}
+
+namespace {
+
+// Returns the range that options give the dimension; for a saved collection, its own options.
+Range given_range(const std::string& name, const Config& config, const TraceResult& result) {
+  const bool is_saved = result.program == nullptr;
+  return make_dimensions(is_saved ? saved_options(result.collection).options : config.options).range(name);
+}
+
+void explain_path(const WhyRequest& request, const TraceResult& result, Explanation& explanation) {
+  const GraphCollection& collection = result.collection;
+  explanation.asked_module = *request.path;
+  std::optional<std::string> asked;
+  explanation.explained = explain_modules(collection, find_modules(collection, *request.path, asked));
+  if (explanation.explained.size() == 1) explanation.explained.front().asked = asked;
+  if (result.program != nullptr) explain_calls(*result.program, collection, explanation.explained);
+  for (ModuleExplanation& module : explanation.explained) {
+    if (module.rule && request.origin_of) module.origin = request.origin_of(*module.rule);
+  }
+  if (request.folds) fold_alike(explanation.explained);
+}
+
+}  // namespace
+
+Explanation explain_model(const Config& config, const WhyRequest& request, const NamedFile& file, Run& run) {
+  const TraceResult& result = trace_or_read(config, request.has_trace_options, file, run);
+  const GraphCollection& collection = result.collection;
+  Explanation explanation;
+  explanation.model = collection.model;
+  explanation.is_saved = result.program == nullptr;
+  explanation.modules = std::ranges::count_if(
+      collection.modules, [](const ModuleRecord& module) { return !module.alias_of.has_value(); });
+  explanation.failed = static_cast<std::int64_t>(count_failed(collection));
+  explanation.failures = fold_failures(collection);
+  if (request.guard) {
+    explanation.guards = find_guards(collection, *request.guard);
+  } else if (request.path) {
+    explain_path(request, result, explanation);
+  } else if (request.dimension) {
+    const std::string& name = *request.dimension;
+    explanation.dimension = explain_dimension(collection, name, given_range(name, config, result));
+    if (result.program != nullptr)
+      try_ranges({*result.program, config.options, collection, result.spent}, *explanation.dimension);
+  }
+  const bool asks_of_failed =
+      request.path
+          ? std::ranges::any_of(explanation.explained,
+                                [](const auto& module) { return module.cause == ModuleCause::kFailed; })
+          : !request.dimension && !request.guard && explanation.failed > 0;
+  if (asks_of_failed && result.program != nullptr)
+    explanation.suggestions = find_suggestions({*result.program, config.options, collection, result.spent});
+  check_strict(config, collection, file.file, run);
+  return explanation;
+}
+
+}  // namespace fxtrace::internal

@@ -1,0 +1,282 @@
+// The totals of tensors in the JSON of several reports.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compare/comparison.h"
+#include "graph/collection_fields.h"
+#include "summaries/model_summary.h"
+#include "summaries/parameter_sizes.h"
+#include "summaries/use_order.h"
+
+namespace fxtrace::internal {
+
+void describe(auto& io, const TensorTotal& total) {
+  io.field("tensors", total.tensors);
+  io.field("elements", total.elements);
+  io.field("bytes", total.bytes);
+}
+
+// The JSON of `fxtrace summary` (schemas/summary.schema.json); graph/collection_fields.h says what a
+// description is.
+
+void describe(auto& io, const ModelSummary& summary) {
+  const auto shape_and_dtype = [&](const Meta& meta) {
+    io.dtype("dtype", meta);
+    io.nullable("shape", meta.shape);
+  };
+  const auto describe_port = [&](const ModelSummary::Port& port) {
+    io.field("name", port.name);
+    io.nullable("type", port.meta.type);
+    shape_and_dtype(port.meta);
+  };
+  const auto sizes = [&](const TensorCount& own, const TensorCount& all) {
+    io.field("own_elements", own.elements);
+    io.field("own_bytes", own.bytes);
+    io.field("elements", all.elements);
+    io.field("bytes", all.bytes);
+  };
+  io.object("model", [&] {
+    describe(io, summary.model);
+    io.nullable("written_by", summary.producer);
+  });
+  io.list("inputs", summary.inputs, describe_port);
+  io.list("outputs", summary.outputs, describe_port);
+  io.block("totals", [&] {
+    io.field("modules", summary.modules);
+    io.field("parameters", summary.parameters);
+    io.field("buffers", summary.buffers);
+    io.field("constants", summary.constants);
+    io.field("dtypes", summary.dtypes);
+    auto devices = summary.parameters.devices;
+    devices.insert(summary.buffers.devices.begin(), summary.buffers.devices.end());
+    io.field("devices", devices);
+    io.nullable("macs", summary.macs);
+    io.nullable("activation_bytes", summary.activation_bytes);
+    io.nullable("peak_bytes", summary.peak_bytes);
+    io.field("unknown_operators", summary.unknown);
+    io.field("unsized_calls", summary.unsized);
+    io.list("failed_modules", summary.failed, [&](const auto& module) {
+      const auto& failure = module.failure;
+      io.field("path", module.path);
+      io.nullable("type", module.type);
+      io.nullable("kind", failure ? std::optional(failure->kind) : std::nullopt);
+      io.nullable("message", failure ? std::optional(failure->message) : std::nullopt);
+    });
+  });
+  io.field("folded", summary.is_folded);
+  io.nullable("max_depth", summary.max_depth);
+  io.lines("modules", summary.rows, [&](const SummaryRow& row) {
+    io.field("path", row.path);
+    io.nullable("last_path", row.last);
+    io.field("modules", row.modules);
+    io.field("depth", row.depth);
+    io.nullable("type", row.type);
+    io.field("status", row.status);
+    io.nullable("alias_of", row.alias_of);
+    io.field("calls", row.calls);
+    io.optional("methods", row.methods);
+    row.outputs ? io.list("outputs", *row.outputs, shape_and_dtype) : io.null("outputs");
+    io.object("parameters", [&] {
+      sizes(row.own_parameters, row.parameters);
+      io.field("shared_elements", row.shared_parameters.elements);
+      io.field("shared_bytes", row.shared_parameters.bytes);
+    });
+    io.object("buffers", [&] { sizes(row.own_buffers, row.buffers); });
+    io.nullable("macs", row.macs);
+    io.nullable("activation_bytes", row.activation_bytes);
+    io.field("unknown_calls", row.unknown);
+    io.field("unsized_calls", row.unsized);
+    io.field("failed_modules", row.failed);
+    for (const CostColumn column : summary.columns) {
+      if (column == CostColumn::kIntensity) {
+        io.nullable(to_string(column), arithmetic_intensity(row, {}));
+      } else {
+        io.nullable(to_string(column), column == CostColumn::kWeights ? row.weights_read : row.kv_cache);
+      }
+    }
+  });
+}
+
+// The JSON of `fxtrace order` (schemas/order.schema.json); graph/collection_fields.h says what a description
+// is.
+
+struct OrderAnswer {
+  const UseOrder& order;
+  const FsdpPlan& plan;
+};
+
+// What a module has in each of its lists.
+void describe(auto& io, const UseOrder::Module& module) {
+  io.field("path", module.path);
+  io.nullable("type", module.type);
+  io.field("status", module.status);
+  io.field("shared", module.shared);
+  io.field("parameters", module.parameters);
+}
+
+void describe(auto& io, const UseOrder::Parameter& parameter) {
+  io.field("name", parameter.name);
+  io.field("shape", parameter.shape);
+  io.field("dtype", parameter.dtype);
+  io.field("bytes", parameter.bytes);
+  io.field("tied", parameter.tied);
+}
+
+void describe(auto& io, const OrderAnswer& answer) {
+  const UseOrder& order = answer.order;
+  const auto describe_place = [&](const UseOrder::Place& place) {
+    io.named("graph", place.graph, order.graphs, &UseOrder::Calls::module);
+    io.nullable("call", place.call > 0 ? std::optional(place.call) : std::nullopt);
+  };
+  const auto modules = [&](bool are_methods) {
+    return std::views::filter(order.modules,
+                              [=](const auto& item) { return item.method.empty() != are_methods; });
+  };
+  io.field("model", order.model);
+  io.field("used", order.used);
+  io.field("unused", order.not_used);
+  io.lines("graphs", order.graphs, [&](const UseOrder::Calls& graph) {
+    std::vector<std::string> calls;
+    for (const UseOrder::Call& call : graph.calls) {
+      if (call.number > 0) calls.push_back(order.modules[call.module].path);
+    }
+    io.field("module", graph.module);
+    io.field("calls", calls);
+  });
+  io.lines("modules", modules(false), [&](const UseOrder::Module& module) {
+    describe(io, module);
+    io.optional("macs", module.macs);
+    io.list("calls", module.calls, describe_place);
+  });
+  if (io.has("methods", !modules(true).empty())) {
+    io.lines("methods", modules(true), [&](const UseOrder::Module& module) {
+      io.field("method", module.method);
+      describe(io, module);
+      io.field("call_count", module.calls.size());
+    });
+  }
+  io.field("never_called", order.never_called);
+  io.lines("parameters", order.parameters, [&](const UseOrder::Parameter& parameter) {
+    describe(io, parameter);
+    io.field("use_count", parameter.use_count);
+    io.list("uses", parameter.uses, [&](const UseOrder::Use& use) {
+      describe_place(use.place);
+      io.field("module", use.module);
+      io.field("node", use.node);
+    });
+  });
+  io.field("unused_parameters", order.unused);
+  if (order.buckets) {
+    io.block("buckets", [&] {
+      io.field("most_bytes", order.buckets->most_bytes);
+      io.lines("list", order.buckets->list, [&](const UseOrder::Bucket& bucket) {
+        std::vector<std::string> names;
+        for (const std::size_t parameter : bucket.parameters)
+          names.push_back(order.parameters[parameter].name);
+        io.field("bytes", bucket.bytes);
+        io.field("parameters", names);
+      });
+    });
+  } else {
+    io.null("buckets");
+  }
+  io.block("fsdp2", [&] {
+    const auto prefetch = [&](const auto& pair) {
+      io.field("module", pair.first);
+      io.field("next", pair.second);
+    };
+    io.field("units", answer.plan.units);
+    io.list("forward_prefetch", answer.plan.forward, prefetch);
+    io.list("backward_prefetch", answer.plan.backward, prefetch);
+    io.lines("left_out", answer.plan.left_out, [&](const FsdpPlan::LeftOut& block) {
+      io.field("path", block.path);
+      io.field("reason", block.reason);
+    });
+  });
+}
+
+// The JSON of `fxtrace diff` (schemas/comparison.schema.json); graph/collection_fields.h says what a
+// description is.
+
+template <>
+inline constexpr bool kOnLines<ModuleDifferences> = true;
+
+void describe(auto& io, const ComparedModel& model) {
+  describe(io, model.model);
+  io.field("modules", model.modules);
+  io.field("failed_modules", model.failed);
+  io.field("nodes", model.nodes);
+  io.field("parameters", model.parameters);
+  io.field("buffers", model.buffers);
+  io.nullable("macs", model.macs);
+  io.nullable("activation_bytes", model.activation_bytes);
+  io.nullable("peak_bytes", model.peak_bytes);
+  io.field("partial", model.is_partial);
+}
+
+void describe(auto& io, const ModuleDifferences& module) {
+  io.field("path", module.path);
+  io.nullable("path_after", module.other);
+  io.nullable("type", module.type);
+  io.object("contents", [&] {
+    io.field("modules", module.modules);
+    io.field("parameters", module.parameters);
+    io.field("nodes", module.nodes);
+  });
+  io.lines("differences", module.differences, [&](const Difference& difference) {
+    io.field("kind", difference.kind);
+    io.field("change", difference.change);
+    io.field("subject", difference.subject);
+    const bool is_moved = difference.kind == DifferenceKind::kModules && difference.change == Change::kMoved;
+    const bool has_other = is_moved || !difference.other.empty();  // that of the root is empty
+    io.nullable("subject_after", has_other ? std::optional(difference.other) : std::nullopt);
+    io.nullable("field", difference.field);
+    io.nullable("before", difference.before);
+    io.nullable("after", difference.after);
+    io.nullable("text", difference.text);
+    io.field("graph", difference.graph);
+    io.field("users", difference.users);
+    io.nullable("source", difference.source);
+    io.nullable("within", difference.within);
+    io.field("follows", difference.follows);
+  });
+}
+
+void describe(auto& io, const ModelComparison& comparison) {
+  io.field("before", comparison.before);
+  io.field("after", comparison.after);
+  io.field("equal", comparison.is_equal());
+  std::vector<DifferenceKind> all, told;
+  for (std::size_t i = 0; i < kDifferenceKinds; ++i) all.push_back(static_cast<DifferenceKind>(i));
+  std::ranges::copy_if(all, std::back_inserter(told), [&](auto kind) { return comparison.told.has(kind); });
+  io.field("kinds", told);
+  io.block("counts", [&] {
+    for (const DifferenceKind kind : all) {
+      io.object(to_string(kind), [&] {
+        for (const Change change : {Change::kAdded, Change::kRemoved, Change::kMoved, Change::kChanged})
+          io.field(to_string(change), comparison.count(kind, change));
+      });
+    }
+  });
+  io.optional("unlisted", comparison.unlisted);
+  io.object("weights", [&] {
+    io.field("compared", comparison.weights.compared);
+    io.field("differ", comparison.weights.differ);
+    io.field("not_compared", comparison.weights.not_compared);
+    io.field("bytes_before", comparison.weights.bytes_before);
+    io.field("bytes_after", comparison.weights.bytes_after);
+    io.field("by", comparison.weights.by_bytes ? "bytes" : "checksums");
+  });
+  io.field("modules", comparison.modules);
+}
+
+}  // namespace fxtrace::internal
