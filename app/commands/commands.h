@@ -50,6 +50,8 @@ Command make_convert_command(CLI::App& app);
 Command make_partition_command(CLI::App& app);
 // Checks a model against rules.
 Command make_check_command(CLI::App& app);
+// Writes a bill of materials.
+Command make_bom_command(CLI::App& app);
 // Verifies that the graph computes what the model computes.
 Command make_verify_command(CLI::App& app);
 

@@ -4,16 +4,19 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "archive/compiled_model.h"
+#include "archive/zip_archive.h"
 #include "exported/program/exported_archive.h"
 #include "graph/analysis/collection_summary.h"
 #include "pipelines/configs.h"
 #include "pipelines/passes.h"
 #include "pipelines/read_model.h"
 #include "support/error.h"
+#include "support/hashes.h"
 #include "support/text/did_you_mean.h"
 #include "trace/options/input_spec.h"
 #include "trace/search/suggestions.h"
@@ -182,6 +185,30 @@ void explain_path(const WhyRequest& request, const TraceResult& result, Explanat
 }
 
 }  // namespace
+
+Material material_of(const Config& config, const NamedFile& file, Run& run) {
+  const FileInfo info = identify_file(file.file);
+  Material material{file.name, file.file.size(), to_string(info.kind)};
+  at_file(file.file, [&] {
+    if (info.zip) {
+      info.zip->check_is_whole();
+      material.licences = find_licences(*info.zip);
+    }
+    Sha256 hash;
+    file.file.for_each_piece(0, file.file.size(), [&](std::string_view piece) { hash.add(piece); });
+    material.sha256 = hash.digits();
+  });
+  if (!is_traceable(info.kind)) return material;
+  Config own = config;
+  ask_for_operators(own.options);
+  TraceRequest wanted;
+  wanted.description = true;
+  const TraceResult& traced = trace_file(file, info, own, wanted, run);
+  material.producer = traced.description.producer;
+  material.type = traced.collection.model.type;
+  count_operators(traced.collection, material);
+  return material;
+}
 
 Explanation explain_model(const Config& config, const WhyRequest& request, const NamedFile& file, Run& run) {
   const TraceResult& result = trace_or_read(config, request.has_trace_options, file, run);

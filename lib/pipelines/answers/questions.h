@@ -9,6 +9,7 @@
 
 #include "costs/graph_costs.h"
 #include "pipelines/read_model.h"
+#include "summaries/bill_of_materials.h"
 #include "summaries/explanation.h"
 #include "summaries/inspection.h"
 #include "summaries/model_summary.h"
@@ -30,6 +31,9 @@ ModelSummary summarize_file(const Config& config, const SummaryRequest& request,
 // options name none, where it has compiled models only, and where it holds no program.  Throws Error(kInput)
 // at the file.
 std::variant<FileInspection, Inspection> inspect_file(const Config& config, const NamedFile& file, Run& run);
+
+// Returns what `fxtrace bom` tells of a file.  Throws Error(kInput) at the file.
+Material material_of(const Config& config, const NamedFile& file, Run& run);
 
 // The answer of `fxtrace why`: failures with options that help, the fate of modules, a dimension, a guard.
 

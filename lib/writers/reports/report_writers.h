@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "compare/comparison.h"
+#include "summaries/bill_of_materials.h"
 #include "summaries/explanation.h"
 #include "summaries/inspection.h"
 #include "summaries/model_summary.h"
@@ -44,6 +45,11 @@ void write_inspection_text(const Inspection& inspection, std::ostream& out);
 void write_inspection_json(const Inspection& inspection, std::ostream& out);
 void write_file_text(const FileInspection& inspection, std::ostream& out);
 void write_file_json(const FileInspection& inspection, std::ostream& out);
+
+// Writes the answer of `fxtrace bom`: CycloneDX 1.6 and SPDX 2.3, as JSON.
+
+void write_bom_cyclonedx(const std::vector<Material>& materials, std::ostream& out);
+void write_bom_spdx(const std::vector<Material>& materials, std::ostream& out);
 
 // Writes the answer of `fxtrace why`.
 
