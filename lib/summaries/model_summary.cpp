@@ -72,6 +72,7 @@ TensorCount count_of(const TensorTotal& total) { return {total.elements, total.b
 struct Costs {
   Sum macs, activation_bytes, weights_read, kv_cache;
   std::int64_t unknown = 0, unsized = 0, failed = 0;
+  QuantizedCompute quantization;
   TensorCount counted;      // parameters whose first name is in the module
   bool is_seen = false;     // has nodes in a graph that counts
   bool is_in_body = false;  // has nodes in a subgraph
@@ -81,6 +82,7 @@ struct Costs {
     activation_bytes.add(other.activation_bytes);
     weights_read.add(other.weights_read);
     kv_cache.add(other.kv_cache);
+    quantization.add(other.quantization);
     add_saturated(unknown, other.unknown);
     add_saturated(unsized, other.unsized);
     add_saturated(failed, other.failed);
@@ -270,6 +272,12 @@ class Summarizer {
       costs_[reader_of(graph.graph, node, i)].weights_read.add(SymInt((*node.cost)->parameter_bytes));
       if (node.op == Opcode::kCallFunction) add_keys_and_values(graph.graph, node, costs_[i].kv_cache);
     }
+    if (counts) {
+      for_each_compute(graph.graph, [&](const Node& node, const QuantizedCompute& compute) {
+        if (const std::size_t i = find_module(node.scope->module_path); i != kNone)
+          costs_[i].quantization.add(compute);
+      });
+    }
     has_costs_ = has_costs_ || graph.cost.has_value();
     for_each_graph(graph, [&](const ModuleGraph& body) {
       if (&body == &graph) return;
@@ -430,6 +438,7 @@ class Summarizer {
     row.activation_bytes = known(costs, costs.activation_bytes);
     row.weights_read = known(costs, costs.weights_read);
     row.kv_cache = known(costs, costs.kv_cache);
+    row.quantization = costs.quantization;
     row.unknown = costs.unknown;
     row.unsized = costs.unsized;
     row.failed = costs.failed;
@@ -541,6 +550,7 @@ class Facts {
     }
     for (const auto& size : {row.macs, row.activation_bytes, row.weights_read, row.kv_cache})
       add(size ? size->text() : "");
+    add(to_string(row.quantization));
     for (const std::int64_t count : {row.unknown, row.unsized, row.failed, row.modules}) add(count);
   }
 
@@ -592,6 +602,8 @@ const char* to_string(CostColumn column) {
       return "kv_cache_bytes";
     case CostColumn::kIntensity:
       return "arithmetic_intensity";
+    case CostColumn::kQuantization:
+      return "quantization";
   }
   return "";
 }
@@ -725,7 +737,9 @@ void fold_repeats(ModelSummary& summary) {
     row.macs = times(row.macs, row.modules);
     for (auto* size : {&row.activation_bytes, &row.weights_read, &row.kv_cache})
       *size = times(*size, row.modules);
-    for (std::int64_t* count : {&row.unknown, &row.unsized, &row.failed}) *count = times(*count, row.modules);
+    for (std::int64_t* count :
+         {&row.unknown, &row.unsized, &row.failed, &row.quantization.calls, &row.quantization.quantized})
+      *count = times(*count, row.modules);
   });
   summary.is_folded = true;
 }

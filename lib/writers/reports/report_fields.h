@@ -99,6 +99,12 @@ void describe(auto& io, const ModelSummary& summary) {
     for (const CostColumn column : summary.columns) {
       if (column == CostColumn::kIntensity) {
         io.nullable(to_string(column), arithmetic_intensity(row, {}));
+      } else if (column == CostColumn::kQuantization) {
+        io.object(to_string(column), [&] {
+          io.field("weights", row.quantization.weights);
+          io.field("compute_calls", row.quantization.calls);
+          io.field("quantized_calls", row.quantization.quantized);
+        });
       } else {
         io.nullable(to_string(column), column == CostColumn::kWeights ? row.weights_read : row.kv_cache);
       }

@@ -367,12 +367,15 @@ class SummaryReport : Document {
         return "KV cache";
       case CostColumn::kIntensity:
         return "FLOP/B";
+      case CostColumn::kQuantization:
+        return "Quantized";
     }
     return "";
   }
 
   SizeText cost(const SummaryRow& row, CostColumn column) const {
     if (row.alias_of) return {};
+    if (column == CostColumn::kQuantization) return {to_string(row.quantization)};
     if (column == CostColumn::kIntensity) {
       const auto intensity = arithmetic_intensity(row, example_.sizes);
       if (!intensity) return {row.macs ? "?" : ""};
@@ -489,6 +492,8 @@ void write_summary_csv(const ModelSummary& summary, std::ostream& out) {
       if (column == CostColumn::kIntensity) {
         const auto intensity = arithmetic_intensity(row, {});
         intensity ? csv.cell(*intensity) : csv.cell("");
+      } else if (column == CostColumn::kQuantization) {
+        csv.cell(to_string(row.quantization));
       } else {
         csv.cell(column == CostColumn::kWeights ? row.weights_read : row.kv_cache);
       }
