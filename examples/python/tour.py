@@ -28,7 +28,8 @@ def look_around(program: Path, folder: Path) -> fxtrace.Collection:
 
 
 def costs(collection: fxtrace.Collection) -> None:
-    summary: fxtrace.Summary = fxtrace.summary(collection, columns="weights", depth=1, sort="macs")
+    summary: fxtrace.Summary = fxtrace.summary(collection, columns="weights", depth=1, sort="macs", on="h100", memory=True)
+    assert summary["device"]["name"] == "h100-sxm" and "peak_bytes" in summary["memory"]
     assert summary["totals"] == collection.summary(columns=["weights"])["totals"]
     order: fxtrace.Order = fxtrace.order(collection, buckets="1K")
     buckets: tuple[fxtrace.Bucket, ...] = order.buckets or ()

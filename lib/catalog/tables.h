@@ -57,7 +57,7 @@ std::string create_statements();
 
 // Values in the database's header, by which it is recognized as a catalog of this form.
 inline constexpr int kApplicationId = 0x66787472;  // "fxtr"
-inline constexpr int kFormatVersion = 3;
+inline constexpr int kFormatVersion = 4;
 
 // Rows of tables as bytes, sent from the process that reads a model to the process that has the database.
 

@@ -24,33 +24,52 @@
 namespace fxtrace::internal {
 namespace {
 
-// If the peak is not one expression, computes it for example sizes.
-void add_example_peak(const GraphCollection& collection, ModelSummary& summary) {
-  if (summary.peak_bytes || !summary.activation_bytes || collection.graphs.empty()) return;
-  const auto example = example_sizes(summary);
+// Returns the collection at sizes of an example; nothing if no size has a name, or the model does not take
+// them.
+std::optional<GraphCollection> at_example(const GraphCollection& collection, const ExampleSizes& example) {
   std::vector<GivenSizes> sizes;
   for (const std::string& name : names_of_sizes(collection)) {
     const auto known = example.sizes.find(name);
-    if (known == example.sizes.end()) return;
+    if (known == example.sizes.end()) return std::nullopt;
     sizes.push_back({name, {known->second}});
   }
-  if (sizes.empty()) return;
+  if (sizes.empty()) return std::nullopt;
   try {
     GraphCollection there = collection;
     set_sizes(there, sizes);
-    const auto& cost = there.graphs.front().cost;
-    if (cost && cost->peak_bytes) summary.example_peak = cost->peak_bytes->number();
+    return there;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kUsage) throw;
-    // The model does not take these sizes.
+    return std::nullopt;
   }
 }
 
-ModelSummary summarize_collection(const Config& config, const std::vector<GivenSizes>& at,
+// Adds the timeline of memory, and the peak if that is not one expression: where sizes are no numbers, for an
+// example.
+void add_memory(const GraphCollection& collection, bool with_timeline, ModelSummary& summary) {
+  if (with_timeline) summary.memory.emplace();
+  if (!summary.activation_bytes || collection.graphs.empty()) return;
+  auto timeline = with_timeline ? find_timeline(collection) : std::nullopt;
+  if (summary.peak_bytes && (!with_timeline || timeline)) {
+    summary.memory = std::move(timeline);
+    return;
+  }
+  const ExampleSizes example = example_sizes(summary);
+  const auto there = at_example(collection, example);
+  if (!there) return;
+  const auto& cost = there->graphs.front().cost;
+  if (cost && cost->peak_bytes && !summary.peak_bytes) summary.example_peak = cost->peak_bytes->number();
+  timeline = with_timeline ? find_timeline(*there) : std::nullopt;
+  if (!timeline) return;
+  summary.memory = std::move(timeline);
+  summary.memory_sizes = example.text;
+}
+
+ModelSummary summarize_collection(const Config& config, const SummaryRequest& request,
                                   GraphCollection& collection, const Listener& listener) {
-  apply_costs(config, at, collection, listener);
+  apply_costs(config, request.at, collection, listener);
   ModelSummary summary = summarize_model(collection);
-  add_example_peak(collection, summary);
+  add_memory(collection, request.memory, summary);
   return summary;
 }
 
@@ -63,7 +82,7 @@ std::optional<std::string> shape_hint(const NamedFile& file, const TraceResult& 
   return text;
 }
 
-ModelSummary summarize_trace(const Config& given, const std::vector<GivenSizes>& at, const NamedFile& file,
+ModelSummary summarize_trace(const Config& given, const SummaryRequest& request, const NamedFile& file,
                              const FileInfo& info, Run& run) {
   if (!is_traceable(info.kind)) throw not_traceable(info).at(file.file.path());
   const Config config = config_for_costs(given, info.kind);
@@ -73,7 +92,7 @@ ModelSummary summarize_trace(const Config& given, const std::vector<GivenSizes>&
   wanted.graphs_if_any = true;
   wanted.hint = wanted.input_options = lacks_inputs;
   TraceResult& result = trace_file(file, info, config, wanted, run);
-  ModelSummary summary = summarize_collection(config, at, result.collection, run.listener());
+  ModelSummary summary = summarize_collection(config, request, result.collection, run.listener());
   summary.producer = result.description.producer;
   for (const ConstantInfo& constant : result.description.constants) {
     const auto add = [&](const std::vector<std::int64_t>& shape, const std::string& dtype) {
@@ -97,9 +116,9 @@ ModelSummary summarize_file(const Config& config, const SummaryRequest& request,
   ModelSummary summary;
   if (may_be_collection(file.file, info)) {
     GraphCollection collection = read_saved_collection(request.has_trace_options, file.file, run.listener());
-    summary = summarize_collection(config, request.at, collection, run.listener());
+    summary = summarize_collection(config, request, collection, run.listener());
   } else {
-    summary = summarize_trace(config, request.at, file, info, run);
+    summary = summarize_trace(config, request, file, info, run);
   }
   if (config.strict && !summary.failed.empty())
     run.fail_strict(input_error(std::to_string(summary.failed.size()) + " of " +

@@ -19,6 +19,7 @@ namespace fxtrace::internal {
 struct SummaryRequest {
   std::vector<GivenSizes> at;      // see apply_costs()
   bool has_trace_options = false;  // see read_saved_collection()
+  bool memory = false;             // fills in ModelSummary::memory
 };
 
 // The listener gets, as a hint, a command that gives shapes where they are unknown.  Throws Error.

@@ -24,6 +24,10 @@ void write_summary_json(const ModelSummary& summary, std::ostream& out);
 // spreadsheet would interpret as a formula (it begins with = + - or @, also after ; or |) is prefixed by an
 // apostrophe.
 void write_summary_csv(const ModelSummary& summary, std::ostream& out);
+// Writes the timeline of memory: CSV with a row for each step, and the trace of Chrome and Perfetto, with a
+// microsecond for each step.
+void write_memory_csv(const MemoryTimeline& memory, std::ostream& out);
+void write_memory_trace(const ModelSummary& summary, std::ostream& out);
 
 // Writes the answer of `fxtrace order`.
 
