@@ -58,6 +58,7 @@ KEYWORDS = {
     "hint": ("Mapping[str, int]", "hint"),
     "input": ("Mapping[str, Any] | Sequence[Any] | str", "input"),
     "inputs": ("Any", "file"),
+    "rename": ("Mapping[str, str] | Texts", "cost"),
     **dict.fromkeys(("max_params", "max_macs", "min_macs"), ("int | str", "text")),
     "rules": ("Path | Mapping[str, Any] | Iterable[Mapping[str, Any]]", "file"),
 }
@@ -76,6 +77,7 @@ ABOUT = {
     "hint": 'example sizes of dimensions, for compilers: {"batch": 8}. Default: one with which no size is 0, 1, another size or a number of the graph',
     "inputs": "tensors, or a tuple, list or dict of them, as the model takes them; or a file that numpy or torch.save wrote. Default: the sample inputs of an exported program in the first run, else random values",
     "partition require": 'what must hold: "covered>=95%", "regions<=2"; Partition.holds tells whether it does',
+    "rename": 'new names of dimensions, inputs and results: {"s77": "batch", "x": "pixels"}',
     "rules": "rules as in schemas/check_rules.schema.json, or a file of them",
     "summary depth": "show modules down to N levels below the root. Default: all",
     "summary fold": "one row for consecutive equal blocks",
