@@ -6,19 +6,21 @@
 #include "analysis/node_arguments.h"
 
 namespace fxtrace::internal {
-namespace {
-
-Cost unsized_call() {
-  Cost cost;
-  cost.unsized = 1;
-  return cost;
-}
-
-}  // namespace
 
 NodeCosts::NodeCosts(const ModuleGraph& graph, const CustomCosts& custom,
                      const std::vector<std::uint32_t>* uses)
     : module_graph_(graph), graph_(graph.graph), custom_(custom), uses_(uses) {}
+
+// Returns the cost that the front end has set.  Once the graph has costs, a call without one costs nothing.
+Cost NodeCosts::cost_of_call(const Node& node) const {
+  Cost other;
+  if (module_graph_.cost) {
+    other.macs = other.activation_bytes = 0;
+  } else {
+    other.unsized = 1;
+  }
+  return node.cost->value_or(other);
+}
 
 void NodeCosts::begin() {
   known_.resize(graph_.id_count());
@@ -51,7 +53,7 @@ bool NodeCosts::add(const Node& node) {
       for_each_input(node, [&](NodeId used) { log().keep_alive(known(used)); });
       return false;
     case Opcode::kCallModule:
-      return add_known(node, node.cost->value_or(unsized_call()));
+      return add_known(node, cost_of_call(node));
     case Opcode::kCallMethod: {
       Cost cost;
       cost.unknown[*node.target] = 1;
@@ -74,7 +76,7 @@ bool NodeCosts::add(const Node& node) {
     if (node.meta->kind() != ValueKind::kTensor) cost.activation_bytes = 0;
     return add_known(node, cost);
   } else if (target.space.starts_with("torch.") && !target.space.starts_with("torch._functorch")) {
-    return add_known(node, node.cost->value_or(unsized_call()));
+    return add_known(node, cost_of_call(node));
   } else if (*node.cost) {
     return add_known(node, **node.cost);
   }

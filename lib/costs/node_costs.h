@@ -46,6 +46,7 @@ class NodeCosts {
 
   bool add_operator(const Node& node, const OperatorEntry& op);
   bool add_known(const Node& node, Cost cost);
+  Cost cost_of_call(const Node& node) const;
   void add_item(const Node& node);
   Cost custom_cost(const Node& node, const CustomCosts::Rule& rule);
   Cost higher_order_cost(const Node& node, const TargetParts& target);

@@ -258,6 +258,7 @@ class Extraction {
   void make_graph(ModuleGraph& graph) {
     const GraphPart& nodes = *taken_.nodes;
     graph.type = old_.model.type;
+    graph.cost = taken_.graph->cost;  // nodes without a cost cost nothing
     number_calls();
     std::vector<NodeId> entering;
     std::unordered_set<std::uint32_t> seen;

@@ -191,13 +191,13 @@ GraphCollection read_collection_file(const ModelFile& file, const Listener& list
 }
 
 Config saved_options(const GraphCollection& collection) {
+  Config config;
   try {
-    Config config;
     read_config(collection.options_json, collection.model.file, config);
-    return config;
   } catch (const Error&) {
-    return {};
+    // Another version's: what it wrote before the option that this one does not know holds.
   }
+  return config;
 }
 
 namespace {

@@ -114,6 +114,8 @@ NodeId BatchPlan::spread(const Node& at, const Batched& value, const Levels& lev
 
 void BatchPlan::commit(ModuleGraph& graph) {
   std::vector<NodeId> made(steps_.size());
+  Cost unsized;  // of a leaf
+  unsized.unsized = 1;
   const auto real = [&](NodeId id) { return id.index < kPlanned ? id : made[id.index - kPlanned]; };
   const auto real_argument = [&](NodeId id) -> Argument { return real(id); };
   for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -125,7 +127,9 @@ void BatchPlan::commit(ModuleGraph& graph) {
     if (step.replaces_arguments) {
       graph.graph.set_args(step.at, std::move(step.call.args), std::move(step.call.kwargs));
       graph.graph.meta(step.at) = std::move(step.meta);
-      graph.graph.set_cost(step.at, std::nullopt);  // the cost was that of one sample
+      // The cost was that of one sample.
+      const bool is_leaf = graph.graph.node(step.at).op == Opcode::kCallModule;
+      graph.graph.set_cost(step.at, is_leaf ? std::optional(unsized) : std::nullopt);
     } else {
       const Node& at = graph.graph.node(step.at);
       const bool is_leaf = at.op == Opcode::kCallModule && step.call.target == at.target;
@@ -133,7 +137,7 @@ void BatchPlan::commit(ModuleGraph& graph) {
       if (is_leaf) {
         spec = spec_like(at);
         spec.name.clear();
-        spec.cost = {};  // that of one sample
+        spec.cost = std::optional(unsized);  // that of one sample
       } else {
         spec.op = Opcode::kCallFunction;
         spec.target = std::move(step.call.target);

@@ -509,3 +509,15 @@ TEST_CASE("costs: a tensor of a class of its own is read part by part", "[costs]
         "linear: 16384 macs, 1024 bytes\n"
         "all: 16384 macs, 33792 bytes, peak 34304, 8704 of parameters\n");
 }
+
+TEST_CASE("costs: a leaf that costs nothing costs nothing again", "[costs]") {
+  Model model(R"(
+    %x = placeholder[x]() -> float32[2, 3]
+    %dropout = call_module[dropout](%x) -> float32[2, 3]
+    %exp = call_function[aten.exp.default](%dropout) -> float32[2, 3]
+    %output = output[output](%exp))");
+  model.inside("dropout", known(0, 0, 0));
+  const std::string costs = model.costs();
+  CHECK(costs == "exp: 0 macs, 24 bytes\nall: 0 macs, 24 bytes, peak 48\n");
+  CHECK(model.costs() == costs);
+}
