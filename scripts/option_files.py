@@ -58,6 +58,7 @@ KEYWORDS = {
     "hint": ("Mapping[str, int]", "hint"),
     "input": ("Mapping[str, Any] | Sequence[Any] | str", "input"),
     "inputs": ("Any", "file"),
+    "rename": ("Mapping[str, str] | Texts", "cost"),
     **dict.fromkeys(("max_params", "max_macs", "min_macs"), ("int | str", "text")),
     "overlay": ("Path | Mapping[str, Any]", "file"),
     "on": ("Path | Mapping[str, Any]", "file"),
@@ -82,6 +83,7 @@ ABOUT = {
     "partition require": 'what must hold: "covered>=95%", "regions<=2"; Partition.holds tells whether it does',
     "overlay": "values that colour nodes and modules, as node data of Model Explorer or a file of it",
     "rules": 'rules as in schemas/check_rules.schema.json, a file of them, or "quantization"',
+    "rename": 'new names of dimensions, inputs and results: {"s77": "batch", "x": "pixels"}',
     "summary depth": "show modules down to N levels below the root. Default: all",
     "summary fold": "one row for consecutive equal blocks",
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,8 +11,11 @@
 
 #include "archive/compiled_model.h"
 #include "archive/zip_archive.h"
+#include "convert/write/program_rewrite.h"
 #include "exported/program/exported_archive.h"
+#include "exported/program/exported_program.h"
 #include "graph/analysis/collection_summary.h"
+#include "operators/releases.h"
 #include "pipelines/configs.h"
 #include "pipelines/passes.h"
 #include "pipelines/read_model.h"
@@ -157,6 +161,24 @@ std::vector<CompiledModel> compiled_models_of(const FileInfo& info, const TraceO
   return models;
 }
 
+Inspection::LoadsWith releases_for(const ExportedProgram& program) {
+  Releases all{.since = program.archive().first_release()};
+  std::vector<ReleaseNeed> needs{{all, "the layout of the archive"}};
+  std::ranges::move(needs_of(program.json()), std::back_inserter(needs));
+  for (const ReleaseNeed& need : needs) {
+    all.since = std::max(all.since, need.releases.since);
+    all.until = std::min(all.until, need.releases.until);
+  }
+  Inspection::LoadsWith result{release_text(all.since), {}, {}};
+  if (all.until <= kLastRelease) result.until = release_text(all.until);
+  for (const ReleaseNeed& need : needs) {
+    const bool decides = (all.since > kFirstRelease && need.releases.since == all.since) ||
+                         (result.until && need.releases.until == all.until);
+    if (decides) result.because.push_back(need.what);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::variant<FileInspection, Inspection> inspect_file(const Config& config, const NamedFile& file, Run& run) {
@@ -177,6 +199,8 @@ std::variant<FileInspection, Inspection> inspect_file(const Config& config, cons
   Inspection inspection =
       inspect_model(std::move(traced.collection), std::move(traced.description), info, options.method);
   inspection.max_depth = options.max_depth;
+  if (const ExportedProgram* program = as_exported(traced.program.get()))
+    inspection.loads_with = at_file(file.file, [&] { return releases_for(*program); });
   if (info.kind == FileKind::kExportedProgram && !options.model)
     inspection.compiled = at_file(file.file, [&] { return compiled_models_of(info, options); });
   return inspection;
