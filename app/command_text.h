@@ -1,4 +1,4 @@
-// Descriptions of commands, for --help, man pages and shell completions.
+// Descriptions of commands, and the layout of --help.
 #pragma once
 
 #include <string>
@@ -7,6 +7,9 @@
 #include <CLI/CLI.hpp>
 
 namespace CLI {
+
+// Descriptions of commands, for --help, man pages and shell completions.
+
 class App;
 }
 

@@ -1,4 +1,4 @@
-// The option -v of every command, and --timings.
+// Options that several commands share: those of a trace, of passes, of costs, and -v.
 #pragma once
 
 #include <functional>
@@ -13,6 +13,9 @@
 #include "trace/options/option_table.h"
 
 namespace CLI {
+
+// The option -v of every command, and --timings.
+
 class App;
 }
 

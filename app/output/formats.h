@@ -1,5 +1,4 @@
-// The parts that commands share that answer a question: the formats of the answer, and reading the model or
-// collection.
+// The formats of products: of collections, and of the answers of commands.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +22,10 @@
 #include "writers/formats/text_layout.h"
 
 namespace CLI {
+
+// The parts that commands share that answer a question: the formats of the answer, and reading the model or
+// collection.
+
 class App;
 class Option;
 }  // namespace CLI

@@ -1,3 +1,25 @@
+// The row of an operator: its signature, and all else that is known of it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "opinfo/batching.h"
+#include "opinfo/rules/cost_rules.h"
+#include "opinfo/rules/shape_rules.h"
+#include "opinfo/traits.h"
+#include "opinfo/values/value_call.h"
+#include "support/text/words.h"
+#include "symbolic/sym_int.h"
+
+namespace fxtrace::internal {
+
 // Signatures: what a regular operator does, as one text in its row.  Sizes and dtypes of results, what torch
 // refuses, multiply-accumulates and the batching rule follow from it.
 //
@@ -24,26 +46,6 @@
 //   "real", "inexact", a "number" (no bool) or an "index".  An argument `dtype` or `out_dtype` of the call
 //   comes first.
 // - Multiply-accumulates: the sizes of the result that factors have, times those summed over.
-#pragma once
-
-#include <array>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include "opinfo/batching.h"
-#include "opinfo/rules/cost_rules.h"
-#include "opinfo/rules/shape_rules.h"
-#include "opinfo/traits.h"
-#include "opinfo/values/value_call.h"
-#include "support/text/words.h"
-#include "symbolic/sym_int.h"
-
-namespace fxtrace::internal {
 
 struct SignatureWord {
   std::string dims;             // '.' stands for "..."
