@@ -6,14 +6,9 @@
 
 #include <CLI/CLI.hpp>
 
-namespace CLI {
+namespace fxtrace::internal::cli {
 
 // Descriptions of commands, for --help, man pages and shell completions.
-
-class App;
-}
-
-namespace fxtrace::internal::cli {
 
 struct OptionText {
   std::vector<std::string> names;  // "-o", "--output"; for an argument just its name: "MODEL"
@@ -44,10 +39,6 @@ struct CommandText {
 };
 
 CommandText describe(const CLI::App& app);
-
-}  // namespace fxtrace::internal::cli
-
-namespace fxtrace::internal::cli {
 
 // The layout of --help: an example first, then usage, then options in aligned columns.
 

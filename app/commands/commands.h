@@ -20,7 +20,7 @@ using Command = std::function<int(Console&)>;
 
 namespace CLI {
 class App;
-}
+}  // namespace CLI
 
 namespace fxtrace::internal::cli {
 

@@ -22,15 +22,14 @@
 #include "writers/formats/text_layout.h"
 
 namespace CLI {
-
-// The parts that commands share that answer a question: the formats of the answer, and reading the model or
-// collection.
-
 class App;
 class Option;
 }  // namespace CLI
 
 namespace fxtrace::internal::cli {
+
+// The parts that commands share that answer a question: the formats of the answer, and reading the model or
+// collection.
 
 struct AnswerFormat {
   const char* suffix;              // suffix of the FILE of -o: ".json"; empty: none
@@ -128,16 +127,8 @@ int run_answer(const Arguments& arguments, Config config, Console& console, cons
   });
 }
 
-}  // namespace fxtrace::internal::cli
-
 // The output formats of a collection and the options that select one, shared by commands that write
 // collections.
-
-namespace CLI {
-class App;
-}
-
-namespace fxtrace::internal::cli {
 
 // A collection, and what is shown of it.
 struct Drawing {
