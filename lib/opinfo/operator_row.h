@@ -34,7 +34,7 @@ namespace fxtrace::internal {
 // Words before the arrow are the first arguments of the schema, those behind it the results, of which an
 // overload may have fewer.
 // - Sizes: a letter is a dimension, which has one size wherever it stands, "?" one of unknown size, "m&n" the
-//   smaller of two; "..." are any dimensions, broadcast (a number has none); "<size>" those that the argument
+//   smaller of two; "...", at the front of a word, are any dimensions, broadcast (a number has none); "<size>" those that the argument
 //   `size` lists.
 //   "/dim" removes those that the argument `dim` names, or makes them 1 (`keepdim`).  Of several forms
 //   between "|", a call has the first that fits its ranks.
