@@ -1,4 +1,4 @@
-// The type of a command of the command line.
+// What a command of the command line is, and the list of them.
 #pragma once
 
 #include <functional>
@@ -6,6 +6,8 @@
 #include "app/console.h"
 
 namespace fxtrace::internal::cli {
+
+// The type of a command of the command line.
 
 // Runs a command with its parsed options; returns the exit code (cli.h) or throws Error.
 using Command = std::function<int(Console&)>;
@@ -18,7 +20,7 @@ using Command = std::function<int(Console&)>;
 
 namespace CLI {
 class App;
-}
+}  // namespace CLI
 
 namespace fxtrace::internal::cli {
 

@@ -1,5 +1,4 @@
-// The parts that commands share that answer a question: the formats of the answer, and reading the model or
-// collection.
+// The formats of products: of collections, and of the answers of commands.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +28,9 @@ class Option;
 }  // namespace CLI
 
 namespace fxtrace::internal::cli {
+
+// The parts that commands share that answer a question: the formats of the answer, and reading the model or
+// collection.
 
 struct AnswerFormat {
   const char* suffix;              // suffix of the FILE of -o: ".json"; empty: none
@@ -127,16 +129,8 @@ int run_answer(const Arguments& arguments, Config config, Console& console, cons
   });
 }
 
-}  // namespace fxtrace::internal::cli
-
 // The output formats of a collection and the options that select one, shared by commands that write
 // collections.
-
-namespace CLI {
-class App;
-}
-
-namespace fxtrace::internal::cli {
 
 // A collection, and what is shown of it.
 struct Drawing {

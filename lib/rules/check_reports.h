@@ -1,4 +1,4 @@
-// Report reader: reads the output of `fxtrace check --json` for one model.
+// Reports of `fxtrace check` as JSON: their fields, and a reader.
 #pragma once
 
 #include <compare>
@@ -14,6 +14,8 @@
 #include "rules/check.h"
 
 namespace fxtrace::internal {
+
+// Report reader: reads the output of `fxtrace check --json` for one model.
 
 // Reads a report.  `name` names the text in errors.  Its rules have the parts that are shown to users, and
 // not the parts that are checked.  Throws Error(kInput).

@@ -1,4 +1,4 @@
-// The summary of a model or of a saved collection, with its costs.
+// Questions about one model: its summary, its content, and why it is as it is.
 #pragma once
 
 #include <functional>
@@ -15,6 +15,8 @@
 #include "summaries/model_summary.h"
 
 namespace fxtrace::internal {
+
+// The summary of a model or of a saved collection, with its costs.
 
 struct SummaryRequest {
   std::vector<GivenSizes> at;      // see apply_costs()

@@ -240,10 +240,6 @@ void write_check(const CheckReports& reports, std::ostream& out, const TextLayou
   }
 }
 
-}  // namespace fxtrace::internal
-
-namespace fxtrace::internal {
-
 // The answer of `fxtrace check` as JSON.
 
 void write_check_json(const CheckReports& reports, std::ostream& out) {
@@ -263,10 +259,6 @@ void write_check_report(const CheckReport& report, std::ostream& out) {
     io.field("unknown", report.unknown);
   });
 }
-
-}  // namespace fxtrace::internal
-
-namespace fxtrace::internal {
 
 // The baseline of `fxtrace check`: the offences that are known.
 

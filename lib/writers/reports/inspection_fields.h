@@ -1,4 +1,4 @@
-// The JSON of `fxtrace why` (schemas/why.schema.json); graph/collection_fields.h says what a description is.
+// The JSON of `fxtrace why` and `fxtrace inspect`; graph/collection_fields.h says what a description is.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The totals of tensors in the JSON of several reports.
+// The JSON of `fxtrace summary`, `order` and `diff`; graph/collection_fields.h says what a description is.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +18,8 @@
 #include "summaries/use_order.h"
 
 namespace fxtrace::internal {
+
+// The totals of tensors in the JSON of several reports.
 
 void describe(auto& io, const TensorTotal& total) {
   io.field("tensors", total.tensors);

@@ -1,4 +1,4 @@
-// Writes the answer of `fxtrace summary`.
+// Writes the answers of `fxtrace summary`, `order`, `inspect`, `why` and `diff`.
 #pragma once
 
 #include <ostream>
@@ -12,6 +12,8 @@
 #include "writers/formats/text_layout.h"
 
 namespace fxtrace::internal {
+
+// Writes the answer of `fxtrace summary`.
 
 // Writes a table as text or Markdown; with colours, also bars of each row's share of the MACs.  Writes UTF-8;
 // the same summary and layout give the same bytes.
