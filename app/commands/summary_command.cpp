@@ -63,7 +63,7 @@ struct SummaryArguments : ModelArguments {
 // Reads a list such as "weights,intensity"; each column counts once.
 std::vector<CostColumn> read_columns(const std::string& text) {
   std::vector<CostColumn> columns;
-  for (const std::size_t place : places_of(text, {"weights", "kv-cache", "intensity", "flops"},
+  for (const std::size_t place : places_of(text, {"weights", "kv-cache", "intensity", "flops", "quant"},
                                            "--columns: unknown column", "the columns are ")) {
     const auto column = static_cast<CostColumn>(place);
     if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
@@ -139,7 +139,8 @@ Command make_summary_command(CLI::App& app) {
          },
          "more columns: weights (bytes of weights that are read), kv-cache (bytes of the keys and values of "
          "attention), intensity (operations for each byte that is read or written), flops (as "
-         "torch.utils.flop_counter counts them)")
+         "torch.utils.flop_counter counts them), quant (how weights are stored, and how many of "
+         "the calls with MACs are between dequantize and quantize)")
       ->type_name("NAME,..")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->group(table);

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import fxtrace
 import fxtrace.catalog
@@ -38,7 +39,8 @@ def costs(collection: fxtrace.Collection) -> None:
 def rules(program: Path) -> None:
     report: fxtrace.CheckReport = fxtrace.check(program, max_params="25M", deny=["aten.item.*"], program=True, backend="core-aten")
     offences: list[fxtrace.Offence] = list(report)
-    print("holds" if report else "does not hold", len(offences))
+    materials: dict[str, Any] = fxtrace.bom(program, format="spdx")
+    print("holds" if report else "does not hold", len(offences), materials["spdxVersion"])
 
 
 def failures(archive: Path) -> None:

@@ -304,6 +304,7 @@ std::vector<CheckReport::Offence> CheckReport::offences() const {
       const internal::Rule& rule = report.rules[each.rule];
       Offence& offence = offences.emplace_back();
       offence.rule = rule.name;
+      offence.id = rule.id;
       offence.is_warning = rule.severity == internal::Severity::kWarning;
       offence.is_undecided = each.is_undecided;
       offence.message = each.message;

@@ -1,4 +1,4 @@
-// The tables of a catalog: the definition with which the database, the rows and docs/how-to/catalog.md agree.
+// The tables of a catalog, and a stream of their rows.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,8 @@
 #include "symbolic/sym_int.h"
 
 namespace fxtrace::internal::catalog {
+
+// The tables of a catalog: the definition with which the database, the rows and docs/how-to/catalog.md agree.
 
 enum class TableId {
   kModels,

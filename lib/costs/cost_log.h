@@ -1,5 +1,4 @@
-// Sums of many symbolic sizes.  The memory in use changes with every call, and most sizes are numbers or
-// multiples of the same few terms, so a sum is kept as a vector of coefficients of common terms.
+// The costs of calls, one after another: sums of symbolic sizes, and the memory in use.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +15,9 @@
 #include "symbolic/sym_int.h"
 
 namespace fxtrace::internal {
+
+// Sums of many symbolic sizes.  The memory in use changes with every call, and most sizes are numbers or
+// multiples of the same few terms, so a sum is kept as a vector of coefficients of common terms.
 
 class TermSums {
  public:

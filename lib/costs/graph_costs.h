@@ -1,4 +1,4 @@
-// The costs of graphs and their nodes.
+// The costs of graphs and their nodes, for named sizes and for numbers in their place (--at).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,8 @@
 #include "graph/graph_collection.h"
 
 namespace fxtrace::internal {
+
+// The costs of graphs and their nodes.
 
 // Computes `cost` of every node, graph and subgraph.  For calls of leaves, and of functions kept as one call,
 // it starts from the cost that the front end has set on the node, which is without bytes of parameters.

@@ -74,6 +74,7 @@ struct Costs {
   Sum macs, uncounted_macs, activation_bytes, inputs_read, weights_read, kv_cache;
   std::map<std::string, Sum> macs_by_dtype;
   std::int64_t unknown = 0, unsized = 0, failed = 0;
+  QuantizedCompute quantization;
   TensorCount counted;      // parameters whose first name is in the module
   bool is_seen = false;     // has nodes in a graph that counts
   bool is_in_body = false;  // has nodes in a subgraph
@@ -86,6 +87,7 @@ struct Costs {
     inputs_read.add(other.inputs_read);
     weights_read.add(other.weights_read);
     kv_cache.add(other.kv_cache);
+    quantization.add(other.quantization);
     add_saturated(unknown, other.unknown);
     add_saturated(unsized, other.unsized);
     add_saturated(failed, other.failed);
@@ -280,6 +282,12 @@ class Summarizer {
         costs_[i].macs_by_dtype[dtype_of(graph.graph, node)].add((*node.cost)->macs);
       costs_[reader_of(graph.graph, node, i)].weights_read.add(SymInt((*node.cost)->parameter_bytes));
       if (node.op == Opcode::kCallFunction) add_keys_and_values(graph.graph, node, costs_[i].kv_cache);
+    }
+    if (counts) {
+      for_each_compute(graph.graph, [&](const Node& node, const QuantizedCompute& compute) {
+        if (const std::size_t i = find_module(node.scope->module_path); i != kNone)
+          costs_[i].quantization.add(compute);
+      });
     }
     has_costs_ = has_costs_ || graph.cost.has_value();
     for_each_graph(graph, [&](const ModuleGraph& body) {
@@ -512,6 +520,7 @@ class Summarizer {
     row.inputs_read = known(costs, costs.inputs_read);
     row.weights_read = known(costs, costs.weights_read);
     row.kv_cache = known(costs, costs.kv_cache);
+    row.quantization = costs.quantization;
     row.unknown = costs.unknown;
     row.unsized = costs.unsized;
     row.failed = costs.failed;
@@ -626,6 +635,7 @@ class Facts {
     for (const auto& size :
          {row.macs, row.flops, row.activation_bytes, row.inputs_read, row.weights_read, row.kv_cache})
       add(size ? size->text() : "");
+    add(to_string(row.quantization));
     for (const std::int64_t count : {row.unknown, row.unsized, row.failed, row.modules}) add(count);
   }
 
@@ -677,6 +687,8 @@ const char* to_string(CostColumn column) {
       return "kv_cache_bytes";
     case CostColumn::kIntensity:
       return "arithmetic_intensity";
+    case CostColumn::kQuantization:
+      return "quantization";
     case CostColumn::kFlops:
       return "flops";
   }
@@ -812,8 +824,10 @@ void fold_repeats(ModelSummary& summary) {
     row.macs = times(row.macs, row.modules);
     for (auto* size : {&row.flops, &row.activation_bytes, &row.inputs_read, &row.weights_read, &row.kv_cache})
       *size = times(*size, row.modules);
+    for (std::int64_t* count :
+         {&row.unknown, &row.unsized, &row.failed, &row.quantization.calls, &row.quantization.quantized})
+      *count = times(*count, row.modules);
     for (auto& [dtype, macs] : row.macs_by_dtype) macs = times(macs, row.modules).value_or(macs);
-    for (std::int64_t* count : {&row.unknown, &row.unsized, &row.failed}) *count = times(*count, row.modules);
   });
   summary.is_folded = true;
 }

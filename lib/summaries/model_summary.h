@@ -12,6 +12,7 @@
 #include "graph/graph_collection.h"
 #include "summaries/accelerator.h"
 #include "summaries/parameter_sizes.h"
+#include "summaries/quantization.h"
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 
@@ -58,9 +59,10 @@ struct SummaryRow {
   // kv_cache: bytes of the keys and values of attention as a cache keeps them, before they are repeated for
   // several heads.  All; absent: unknown.
   std::optional<SymInt> inputs_read, weights_read, kv_cache;
-  std::int64_t unknown = 0;  // calls of operators with unknown cost, all
-  std::int64_t unsized = 0;  // calls with unknown sizes, all
-  std::int64_t failed = 0;   // failed modules with calls of unknown cost, all
+  QuantizedCompute quantization;  // all
+  std::int64_t unknown = 0;       // calls of operators with unknown cost, all
+  std::int64_t unsized = 0;       // calls with unknown sizes, all
+  std::int64_t failed = 0;        // failed modules with calls of unknown cost, all
 
   // The module only runs in subgraphs, whose costs count in the module of the node that runs them.
   bool is_in_body = false;
@@ -77,7 +79,7 @@ struct SummaryRow {
 };
 
 // Columns that are shown on request.
-enum class CostColumn : std::uint8_t { kWeights, kKvCache, kIntensity, kFlops };
+enum class CostColumn : std::uint8_t { kWeights, kKvCache, kIntensity, kFlops, kQuantization };
 const char* to_string(CostColumn column);  // the field of JSON: "weights_read", "kv_cache_bytes"
 
 struct ModelSummary {

@@ -34,7 +34,7 @@ def summary(
     - depth: show modules down to N levels below the root. Default: all;
     - sort: sort the submodules of each module, largest first; expressions count with 128 for each dimension. Default: the order of
       the model;
-    - columns: further costs: "weights" and "kv-cache" (bytes), "intensity" (operations for each byte);
+    - columns: further costs: "weights" and "kv-cache" (bytes), "intensity" (operations for each byte); "quant" (what is quantized);
     - fold: one row for consecutive equal blocks;
     - at: numbers for named sizes, or the shapes of inputs, for shapes and costs: {"batch": 1, "seq": 4096} or {"x": (1, 3, 224,
       224)};

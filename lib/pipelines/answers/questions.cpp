@@ -2,18 +2,25 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "archive/compiled_model.h"
+#include "archive/zip_archive.h"
+#include "convert/write/program_rewrite.h"
 #include "exported/program/exported_archive.h"
+#include "exported/program/exported_program.h"
 #include "graph/analysis/collection_summary.h"
+#include "operators/releases.h"
 #include "pipelines/configs.h"
 #include "pipelines/passes.h"
 #include "pipelines/read_model.h"
 #include "support/error.h"
+#include "support/hashes.h"
 #include "support/text/did_you_mean.h"
 #include "trace/options/input_spec.h"
 #include "trace/search/suggestions.h"
@@ -154,6 +161,24 @@ std::vector<CompiledModel> compiled_models_of(const FileInfo& info, const TraceO
   return models;
 }
 
+Inspection::LoadsWith releases_for(const ExportedProgram& program) {
+  Releases all{.since = program.archive().first_release()};
+  std::vector<ReleaseNeed> needs{{all, "the layout of the archive"}};
+  std::ranges::move(needs_of(program.json()), std::back_inserter(needs));
+  for (const ReleaseNeed& need : needs) {
+    all.since = std::max(all.since, need.releases.since);
+    all.until = std::min(all.until, need.releases.until);
+  }
+  Inspection::LoadsWith result{release_text(all.since), {}, {}};
+  if (all.until <= kLastRelease) result.until = release_text(all.until);
+  for (const ReleaseNeed& need : needs) {
+    const bool decides = (all.since > kFirstRelease && need.releases.since == all.since) ||
+                         (result.until && need.releases.until == all.until);
+    if (decides) result.because.push_back(need.what);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::variant<FileInspection, Inspection> inspect_file(const Config& config, const NamedFile& file, Run& run) {
@@ -174,6 +199,8 @@ std::variant<FileInspection, Inspection> inspect_file(const Config& config, cons
   Inspection inspection =
       inspect_model(std::move(traced.collection), std::move(traced.description), info, options.method);
   inspection.max_depth = options.max_depth;
+  if (const ExportedProgram* program = as_exported(traced.program.get()))
+    inspection.loads_with = at_file(file.file, [&] { return releases_for(*program); });
   if (info.kind == FileKind::kExportedProgram && !options.model)
     inspection.compiled = at_file(file.file, [&] { return compiled_models_of(info, options); });
   return inspection;
@@ -201,6 +228,30 @@ void explain_path(const WhyRequest& request, const TraceResult& result, Explanat
 }
 
 }  // namespace
+
+Material material_of(const Config& config, const NamedFile& file, Run& run) {
+  const FileInfo info = identify_file(file.file);
+  Material material{file.name, file.file.size(), to_string(info.kind)};
+  at_file(file.file, [&] {
+    if (info.zip) {
+      info.zip->check_is_whole();
+      material.licences = find_licences(*info.zip);
+    }
+    Sha256 hash;
+    file.file.for_each_piece(0, file.file.size(), [&](std::string_view piece) { hash.add(piece); });
+    material.sha256 = hash.digits();
+  });
+  if (!is_traceable(info.kind)) return material;
+  Config own = config;
+  ask_for_operators(own.options);
+  TraceRequest wanted;
+  wanted.description = true;
+  const TraceResult& traced = trace_file(file, info, own, wanted, run);
+  material.producer = traced.description.producer;
+  material.type = traced.collection.model.type;
+  count_operators(traced.collection, material);
+  return material;
+}
 
 Explanation explain_model(const Config& config, const WhyRequest& request, const NamedFile& file, Run& run) {
   const TraceResult& result = trace_or_read(config, request.has_trace_options, file, run);

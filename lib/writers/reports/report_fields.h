@@ -1,4 +1,4 @@
-// The totals of tensors in the JSON of several reports.
+// The JSON of `fxtrace summary`, `order` and `diff`; graph/collection_fields.h says what a description is.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +18,8 @@
 #include "summaries/use_order.h"
 
 namespace fxtrace::internal {
+
+// The totals of tensors in the JSON of several reports.
 
 void describe(auto& io, const TensorTotal& total) {
   io.field("tensors", total.tensors);
@@ -126,6 +128,12 @@ void describe(auto& io, const ModelSummary& summary) {
       if (column == CostColumn::kFlops) continue;
       if (column == CostColumn::kIntensity) {
         io.nullable(to_string(column), arithmetic_intensity(row, {}));
+      } else if (column == CostColumn::kQuantization) {
+        io.object(to_string(column), [&] {
+          io.field("weights", row.quantization.weights);
+          io.field("compute_calls", row.quantization.calls);
+          io.field("quantized_calls", row.quantization.quantized);
+        });
       } else {
         io.nullable(to_string(column), column == CostColumn::kWeights ? row.weights_read : row.kv_cache);
       }

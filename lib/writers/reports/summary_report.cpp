@@ -385,6 +385,8 @@ class SummaryReport : Document {
         return "KV cache";
       case CostColumn::kIntensity:
         return "FLOP/B";
+      case CostColumn::kQuantization:
+        return "Quantized";
       case CostColumn::kFlops:
         return "FLOPs";
     }
@@ -404,6 +406,7 @@ class SummaryReport : Document {
   SizeText cost(const SummaryRow& row, CostColumn column, Style style) const {
     if (column == CostColumn::kFlops) return work(row, row.flops, style);
     if (row.alias_of) return {};
+    if (column == CostColumn::kQuantization) return {to_string(row.quantization)};
     if (column == CostColumn::kIntensity) {
       const auto intensity = arithmetic_intensity(row, example_.sizes);
       if (!intensity) return {row.macs ? "?" : ""};
@@ -578,6 +581,8 @@ void write_summary_csv(const ModelSummary& summary, std::ostream& out) {
       if (column == CostColumn::kIntensity) {
         const auto intensity = arithmetic_intensity(row, {});
         intensity ? csv.cell(*intensity) : csv.cell("");
+      } else if (column == CostColumn::kQuantization) {
+        csv.cell(to_string(row.quantization));
       } else {
         csv.cell(column == CostColumn::kWeights ? row.weights_read : row.kv_cache);
       }
