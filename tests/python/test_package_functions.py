@@ -81,7 +81,7 @@ def test_keywords_are_the_options(program, name):
     keywords = own | (_options.TAKEN[name] if name != "trace" else set())
     assert keywords <= {spelt.get(option, option) for option in options} | {"model", "before", "after", "module"}
     assert "model" in own or name in ("catalog", "diff")
-    assert _options.OPTIONS[name].keys() == own - {"model", "before", "after"} - ({"module"} if name == "why" else set())
+    assert _options.OPTIONS[name].keys() == own - {"model", "before", "after", "format"} - ({"module"} if name == "why" else set())
 
 
 def test_forms_of_values():
