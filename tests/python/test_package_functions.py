@@ -24,7 +24,7 @@ EXPORTED = os.path.join(harness.SAMPLES, "nested_exported.pt2")
 SCRIPTED = os.path.join(harness.SAMPLES, "nested_scripted.pt")
 FAILING = os.path.join(harness.SAMPLES, "failing_nested.pt")
 DIMENSIONS = os.path.join(harness.SAMPLES, "exported_dimensions.pt2")
-FUNCTIONS = ("catalog", "check", "convert", "diff", "extract", "fetch", "find_program", "load", "order", "partition", "summary", "trace", "verify", "why")
+FUNCTIONS = ("bom", "catalog", "check", "convert", "diff", "extract", "fetch", "find_program", "load", "order", "partition", "summary", "trace", "verify", "why")
 
 
 @pytest.fixture(autouse=True)
