@@ -63,6 +63,7 @@ TEST_CASE("report fields: inspect", "[report_fields]") {
   inspection.method = 0;
   inspection.collection.modules.emplace_back();
   inspection.sizes.emplace_back();
+  inspection.loads_with.emplace();
   inspection.module_methods.emplace_back();
   inspection.collection.parameters.emplace_back().stored.emplace_back();
   inspection.constants.emplace_back();
