@@ -64,7 +64,6 @@ TEST_CASE("report fields: inspect", "[report_fields]") {
   inspection.loads_with.emplace();
   inspection.collection.modules.emplace_back();
   inspection.sizes.emplace_back();
-  inspection.loads_with.emplace();
   inspection.module_methods.emplace_back();
   inspection.collection.parameters.emplace_back().stored.emplace_back();
   inspection.constants.emplace_back();
