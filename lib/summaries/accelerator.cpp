@@ -66,13 +66,15 @@ const std::vector<Accelerator>& shipped_accelerators() {
 }
 
 const Accelerator& find_accelerator(const std::string& name) {
-  std::vector<std::string> names;
+  std::vector<std::string> names, known;
   for (const Accelerator& device : shipped_accelerators()) {
     if (device.name == name || std::ranges::count(device.other_names, name) > 0) return device;
     names.push_back(device.name);
+    known.push_back(device.name);
+    known.insert(known.end(), device.other_names.begin(), device.other_names.end());
   }
   throw usage_error(
-      "--on: there is no device " + shell_quoted(name) + did_you_mean(name, names),
+      "--on: there is no device " + shell_quoted(name) + did_you_mean(name, known),
       {"devices: " + joined(names),
        "or a file with one, of the form that fxtrace schema devices shows: --on ./device.json"});
 }

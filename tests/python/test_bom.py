@@ -45,11 +45,7 @@ def test_content(program, licensed):
     assert re.fullmatch("urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}", document["serialNumber"])
     spdx = bom(program, "spdx", MODELS[0], licensed)
     assert [package["licenseDeclared"] for package in spdx["packages"]] == ["NOASSERTION", "NOASSERTION"]  # one of three is unknown
-    assert document == fxtrace_again(program, "cyclonedx", licensed)
-
-
-def fxtrace_again(program, form: str, licensed) -> dict:
-    return bom(program, form, *MODELS, licensed)
+    assert document == bom(program, "cyclonedx", *MODELS, licensed)
 
 
 def test_files_without_a_program(program, tmp_path):
@@ -89,6 +85,7 @@ def test_spdx_schema(program, licensed, tmp_path):
     assert validate_full_spdx_document(parse_file(str(path))) == []
 
 
-def test_python(program):
+def test_python(program, monkeypatch):
+    monkeypatch.setenv("FXTRACE", program.path)
     assert fxtrace.bom(MODELS[0]) == bom(program, "cyclonedx", MODELS[0])
     assert fxtrace.bom(MODELS[0], format="spdx")["spdxVersion"] == "SPDX-2.3"

@@ -430,7 +430,7 @@ def test_formats(program, tmp_path):
             {"no_failed": True},
             {"deny": ["aten.mul.*"], "severity": "warning", "message": "No products."},
             {"deny": ["aten.item.*", "aten.nonzero.*"], "id": "no-host-sync"},
-            {"deny": "aten.tolist.*"},
+            {"deny": "aten.bincount.*"},
             {"max_params": "1K", "name": "small"},
             {"security": True},
         ]
@@ -446,7 +446,7 @@ def test_formats(program, tmp_path):
     rules_by_id = {rule["id"]: rule for rule in sarif["runs"][0]["tool"]["driver"]["rules"]}
     assert list(rules_by_id)[:4] == ["no-failed", "deny-operator", "no-host-sync", "max-params"]
     denied = rules_by_id["deny-operator"]  # two rules: one is an error
-    assert denied["fullDescription"]["text"] == "no aten.mul.*; no aten.tolist.*" and denied["defaultConfiguration"]["level"] == "error"
+    assert denied["fullDescription"]["text"] == "no aten.mul.*; no aten.bincount.*" and denied["defaultConfiguration"]["level"] == "error"
     assert rules_by_id["no-host-sync"]["shortDescription"]["text"] == "no aten.item.*"
     results = sarif["runs"][0]["results"]
     assert {result["ruleId"] for result in results} == {"deny-operator"}

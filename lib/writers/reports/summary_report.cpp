@@ -157,12 +157,15 @@ class SummaryReport : Document {
       for (const CostColumn column : summary_.columns) {
         add(title(column),
             [=, this](const SummaryRow& row, Style style) { return cost(row, column, style).marked(); });
+        if (column == CostColumn::kFlops)
+          columns.back().is_code = [](const SummaryRow& row) { return row.flops && !row.flops->is_number(); };
       }
     }
     if (summary_.fit) {
       add("Least time", [this](const SummaryRow& row, Style) { return least_time(row).marked(); });
-      columns.push_back(
-          {{"Bound"}, [](const SummaryRow& row, Style) { return row.least ? row.least->bound() : ""; }});
+      columns.push_back({{"Bound"}, [](const SummaryRow& row, Style) {
+                           return row.least && row.least->seconds() > 0 ? row.least->bound() : "";
+                         }});
     }
     if (!is_measured) return columns;
     add("Time",
@@ -444,7 +447,7 @@ class SummaryReport : Document {
   void add_fit(const DeviceFit& fit, std::vector<Line>& lines) const {
     const auto least = summary_.rows.empty() ? std::nullopt : summary_.rows.front().least;
     const std::string at = fit.sizes.empty() ? "" : " at " + example_.text;
-    lines.emplace_back("Device", one_line(fit.device.title));
+    lines.emplace_back("On", one_line(fit.device.title));
     if (least) {
       lines.emplace_back("Least time", seconds_text(least->seconds()) + at + ", bound by " + least->bound() +
                                            " (compute " + seconds_text(least->compute) + ", memory " +

@@ -1018,7 +1018,8 @@ TEST_CASE("modules with other weights alone have a mark of their own", "[compari
     GraphCollection made = collection(std::string(R"(
       %x = placeholder[x]()
       %a = call_module[a](%x)  # a: pkg.A
-      %b = call_function[aten.)") + function + R"(.default](%a)  # b: pkg.B
+      %b = call_function[aten.)") + function +
+                                          R"(.default](%a)  # b: pkg.B
       %output = output[output](%b))",
                                       {module("a", "pkg.A"), module("b", "pkg.B")});
     for (const char* name : {"a.weight", "b.weight"}) {

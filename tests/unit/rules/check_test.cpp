@@ -144,7 +144,7 @@ TEST_CASE("check: errors of a rule say where it is wrong", "[check]") {
   CHECK(message_of("") == "'': expected an operator or a type at position 1");
   CHECK(message_of("no") == "'no': expected an operator or a type at position 3");
   CHECK(message_of("a.B") ==
-        "'a.B': expected followed-by, preceded-by, within, at-most or at-least at position 4");
+        "'a.B': expected followed-by, preceded-by, within, at-most, at-least or has-constant at position 4");
   CHECK(message_of("a.B folowed-by c") ==
         "'a.B folowed-by c': 'folowed-by' at position 5 is not a relation, did you mean 'followed-by'?");
   CHECK(message_of("a.B followed-by") == "'a.B followed-by': expected an operator or a type at position 16");
@@ -245,10 +245,10 @@ TEST_CASE("check: arguments that are constants", "[check]") {
       %x = placeholder[x]()
       %scale = get_attr[scale]()
       %twice = call_function[aten.mul.Tensor](%scale, 2)
-      %max = call_function[aten.max.default](%x)
-      %a = call_function[quantized_decomposed.quantize_per_tensor.default](%x, 0.5, 0, -128, 127, dtype: int8)
-      %b = call_function[quantized_decomposed.quantize_per_tensor.tensor](%x, %twice, %scale, -128, 127, dtype: int8)
-      %c = call_function[quantized_decomposed.quantize_per_tensor.tensor](%x, %max, %scale, -128, 127, dtype: int8)
+      %max_1 = call_function[aten.max.default](%x)
+      %a = call_function[quantized_decomposed.quantize_per_tensor.default](%x, 0.5, 0, -128, 127, dtype("int8"))
+      %b = call_function[quantized_decomposed.quantize_per_tensor.tensor](%x, %twice, %scale, -128, 127, dtype("int8"))
+      %c = call_function[quantized_decomposed.quantize_per_tensor.tensor](%x, %max_1, %scale, -128, 127, dtype("int8"))
       %d = call_function[quantized_decomposed.dequantize_per_tensor.default](%a)
       %output = output[output](%d))")};
   const std::string quantize = "quantized_decomposed.quantize_per_tensor";
@@ -268,13 +268,13 @@ TEST_CASE("check: the rules of quantization", "[check]") {
   const std::string graph = R"(
       %x = placeholder[x]()
       %w = get_attr[w]()
-      %dw = call_function[quantized_decomposed.dequantize_per_tensor.default](%w, 0.5, 0, -128, 127, dtype: int8)
-      %q = call_function[quantized_decomposed.quantize_per_tensor.default](%x, 0.5, 0, -128, 127, dtype: int8)
+      %dw = call_function[quantized_decomposed.dequantize_per_tensor.default](%w, 0.5, 0, -128, 127, dtype("int8"))
+      %q = call_function[quantized_decomposed.quantize_per_tensor.default](%x, 0.5, 0, -128, 127, dtype("int8"))
       %view = call_function[aten.view.default](%q, [-1])
-      %d = call_function[quantized_decomposed.dequantize_per_tensor.default](%view, 0.5, 0, -128, 127, dtype: int8)
+      %d = call_function[quantized_decomposed.dequantize_per_tensor.default](%view, 0.5, 0, -128, 127, dtype("int8"))
       %linear = call_function[aten.linear.default](%d, %dw)
-      %q2 = call_function[quantized_decomposed.quantize_per_tensor.default](%linear, 0.5, 0, -128, 127, dtype: int8)
-      %d2 = call_function[quantized_decomposed.dequantize_per_tensor.default](%q2, 0.5, 0, -128, 127, dtype: int8)
+      %q2 = call_function[quantized_decomposed.quantize_per_tensor.default](%linear, 0.5, 0, -128, 127, dtype("int8"))
+      %d2 = call_function[quantized_decomposed.dequantize_per_tensor.default](%q2, 0.5, 0, -128, 127, dtype("int8"))
 )";
   const auto ids = [&](const std::string& rest) {
     collection.graphs = {module_graph("", "pkg.Net", graph + rest)};
@@ -289,10 +289,11 @@ TEST_CASE("check: the rules of quantization", "[check]") {
   };
   CHECK(ids("%output = output[output](%d2)").empty());
   CHECK(ids(R"(
-      %q3 = call_function[quantized_decomposed.quantize_per_tensor.default](%d2, 0.25, 0, -128, 127, dtype: int8)
+      %q3 = call_function[quantized_decomposed.quantize_per_tensor.default](%d2, 0.25, 0, -128, 127, dtype("int8"))
       %add = call_function[aten.add.Tensor](%q3, 1)
       %mm = call_function[aten.mm.default](%x, %add)
-      %output = output[output](%mm))") == Lines{"quantized-twice", "quantized-values", "unquantized-compute"});
+      %output = output[output](%mm))") ==
+        Lines{"quantized-twice", "quantized-values", "unquantized-compute", "unquantized-compute"});
 }
 
 TEST_CASE("check: what is inside of what", "[check]") {

@@ -12,7 +12,8 @@ TEST_CASE("licences are known by their identifiers and texts", "[bom]") {
   CHECK(id_of("apache-2.0") == "Apache-2.0");
   CHECK(id_of("\n   Apache License\n   Version 2.0, January 2004\n") == "Apache-2.0");
   CHECK(id_of("MIT License\n\nPermission is hereby granted,\nfree of charge, to any person") == "MIT");
-  CHECK(id_of("Redistributions in binary form must reproduce the above\n * Neither the name of X") == "BSD-3-Clause");
+  CHECK(id_of("Redistributions in binary form must reproduce the above\n * Neither the name of X") ==
+        "BSD-3-Clause");
   CHECK(id_of("# SPDX-License-Identifier: GPL-3.0-or-later\n# more") == "GPL-3.0-or-later");
   CHECK(id_of("GNU GENERAL PUBLIC LICENSE\nVersion 3") == "");  // or later?
   CHECK(licence_of("\r\n My own\nterms", "a/COPYING").text == "My own");

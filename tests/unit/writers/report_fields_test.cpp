@@ -100,7 +100,8 @@ TEST_CASE("report fields: summary", "[report_fields]") {
   summary.rows.resize(2);
   summary.rows[0].outputs.emplace().emplace_back();
   const FieldsOfRecord without_columns = fields_of_report(summary);
-  summary.columns = {CostColumn::kWeights, CostColumn::kKvCache, CostColumn::kIntensity, CostColumn::kFlops};
+  summary.columns = {CostColumn::kWeights, CostColumn::kKvCache, CostColumn::kIntensity, CostColumn::kFlops,
+                     CostColumn::kQuantization};
   summary.fit.emplace();
   summary.memory.emplace().steps.emplace_back();
   summary.memory->tensors.emplace_back();

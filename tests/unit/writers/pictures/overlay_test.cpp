@@ -18,7 +18,8 @@ using Names = std::vector<std::string>;
 
 Names colours_of(const std::string& text) {
   Names colours;
-  for (const Overlay::Value& value : read_overlay(text, "values.json").values) colours.push_back(value.colour);
+  for (const Overlay::Value& value : read_overlay(text, "values.json").values)
+    colours.push_back(value.colour);
   return colours;
 }
 
@@ -26,7 +27,8 @@ GraphCollection two_blocks() {
   GraphCollection collection;
   collection.model = {"net.pt2", "exported_program", "pkg.Net", "forward", ""};
   for (const char* path : {"", "a", "b"})
-    collection.modules.push_back({path, *path == '\0' ? "pkg.Net" : "pkg.Block", ModuleStatus::kTraced, {}, {}, 1, {}});
+    collection.modules.push_back(
+        {path, *path == '\0' ? "pkg.Net" : "pkg.Block", ModuleStatus::kTraced, {}, {}, 1, {}});
   collection.graphs = {module_graph("", "pkg.Net", R"(
       %x = placeholder[x]()
       %relu = call_function[aten.relu.default](%x)  # a: pkg.Block
@@ -41,10 +43,13 @@ TEST_CASE("overlay: colours of values", "[writers]") {
   CHECK(colours_of(R"({"results": {"a": {"value": 1}, "b": {"value": 5}, "c": {"value": 9}},
                        "gradient": [{"stop": 1, "bgColor": "#ff0000"}, {"stop": 0, "bgColor": "white"}]})") ==
         Names{"#ffffff", "#ff8080", "#ff0000"});
-  CHECK(colours_of(R"({"results": {"a": {"value": 1}, "b": {"value": 2}, "c": {"value": 3, "bgColor": "#0f0"}},
+  CHECK(
+      colours_of(R"({"results": {"a": {"value": 1}, "b": {"value": 2}, "c": {"value": 3, "bgColor": "#0f0"}},
                        "thresholds": [{"value": 1, "bgColor": "navy"}]})") ==
-        Names{"#000080", "#ffffff", "#00ff00"});
-  CHECK(read_overlay(R"({"graphsData": {"g": {"name": "ms", "results": {"a": {"value": 0.1}, "b": {"value": "x"}}}}})", "")
+      Names{"#000080", "#ffffff", "#00ff00"});
+  CHECK(read_overlay(
+            R"({"graphsData": {"g": {"name": "ms", "results": {"a": {"value": 0.1}, "b": {"value": "x"}}}}})",
+            "")
             .values[0]
             .text == "0.1");
   for (const char* text : {"[]", "{}", R"({"results": {"a": {}}})", R"({"results": {"a": {"value": true}}})",
@@ -54,9 +59,11 @@ TEST_CASE("overlay: colours of values", "[writers]") {
   }
 }
 
-TEST_CASE("overlay: values stand at their nodes and modules, and names without a place are told", "[writers]") {
+TEST_CASE("overlay: values stand at their nodes and modules, and names without a place are told",
+          "[writers]") {
   const Overlay overlay = read_overlay(
-      R"({"model.pt2": {"results": {"relu": {"value": 1}, "tanh": {"value": 2.5}, "b": {"value": 3}, "none": {"value": 4}}}})", "");
+      R"({"model.pt2": {"results": {"relu": {"value": 1}, "tanh": {"value": 2.5}, "b": {"value": 3}, "none": {"value": 4}}}})",
+      "");
   const GraphCollection collection = two_blocks();
   Names unknown;
   const Marking marking = mark_values(overlay, collection, unknown);
