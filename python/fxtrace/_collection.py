@@ -146,6 +146,8 @@ class Collection(CollectionData[Graph]):
         sort: Literal["macs", "params", "bytes"] | None = None,
         columns: Texts | None = None,
         fold: bool = False,
+        on: Path | Mapping[str, Any] | None = None,
+        memory: bool = False,
         at: At | None = None,
         # end of what scripts/reference writes
     ) -> Summary:

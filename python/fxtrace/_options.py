@@ -103,6 +103,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "sort": ("--sort", "text"),
         "columns": ("--columns", "names"),
         "fold": ("--fold", "flag"),
+        "on": ("--on", "file"),
+        "memory": ("--memory", "flag"),
         "at": ("--at", "at"),
     },
     "why": {

@@ -61,6 +61,7 @@ TEST_CASE("report fields: inspect", "[report_fields]") {
   method.inputs.emplace_back();
   method.outputs.emplace_back();
   inspection.method = 0;
+  inspection.loads_with.emplace();
   inspection.collection.modules.emplace_back();
   inspection.sizes.emplace_back();
   inspection.module_methods.emplace_back();
