@@ -15,7 +15,7 @@ def test_toy(program, tmp_path):
     assert done.returncode == 0, done.stderr
     text = report.read_text(encoding="utf-8")
     assert done.stdout == text
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| Linear")]
+    rows, warm = ([[cell.strip() for cell in line.split("|")[1:-1]] for line in part.splitlines() if line.startswith("| Linear")] for part in text.split("\n## "))
     assert [(row[1], row[-1]) for row in rows] == [
         ("fxtrace, .pt", "exact"),
         ("fxtrace, .pt2", "exact"),
@@ -24,6 +24,15 @@ def test_toy(program, tmp_path):
         ("torch.export.load, unflatten, .pt2", "exact"),
     ]
     assert all(row[2].endswith(" ms") and row[4].endswith(" MB") for row in rows)
+    assert [row[1] for row in warm] == [
+        "`import torch`, once",
+        "fxtrace.trusted.trace, .pt",
+        "fxtrace.trusted.trace, .pt2",
+        "torch.jit.load, walk over the graph, .pt",
+        "torch.export.load, unflatten, .pt2",
+        "torch.fx.symbolic_trace",
+    ]
+    assert all(row[3].endswith(" ms") for row in warm[1:])
 
 
 def test_timings(program):
