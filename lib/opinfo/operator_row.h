@@ -34,8 +34,8 @@ namespace fxtrace::internal {
 // Words before the arrow are the first arguments of the schema, those behind it the results, of which an
 // overload may have fewer.
 // - Sizes: a letter is a dimension, which has one size wherever it stands, "?" one of unknown size, "m&n" the
-//   smaller of two; "...", at the front of a word, are any dimensions, broadcast (a number has none); "<size>" those that the argument
-//   `size` lists.
+//   smaller of two; "...", at the front of a word, are any dimensions, broadcast (a number has none);
+//   "<size>" those that the argument `size` lists.
 //   "/dim" removes those that the argument `dim` names, or makes them 1 (`keepdim`).  Of several forms
 //   between "|", a call has the first that fits its ranks.
 // - Signs: "*" stands between factors, and a letter that two have and the result lacks is summed over.  What

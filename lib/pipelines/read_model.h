@@ -148,8 +148,8 @@ GraphCollection& read_model_or_collection(const Config& config, bool has_trace_o
 // the file.
 GraphCollection read_collection_file(const ModelFile& file, const Listener& listener);
 
-// Returns the options that the collection was traced with; of those of another version, what precedes the first
-// that this one does not know.
+// Returns the options that the collection was traced with; of those of another version, what precedes the
+// first that this one does not know.
 Config saved_options(const GraphCollection& collection);
 
 // Reads the two models or collections that a command compares.
