@@ -1,4 +1,4 @@
-// The command line as a function, for tests.
+// The command line as a function, for tests, and its exit codes.
 #pragma once
 
 #include <exception>
@@ -9,6 +9,8 @@
 #include "support/error.h"
 
 namespace fxtrace::internal::cli {
+
+// The command line as a function, for tests.
 
 // Runs fxtrace with `args` (without the program's name) and returns its exit code.  Never throws; errors are
 // written to `err`.  Writing to `out` may throw std::system_error (descriptor_stream.h).  Reads and writes

@@ -65,6 +65,10 @@ constexpr Row kCommands[] = {
      "Check a model against rules, for CI: report every place that breaks a rule, with its source line, and "
      "exit with code 1 if a rule of severity error is broken.",
      make_check_command},
+    {"bom",
+     "Write a bill of materials of model files, as CycloneDX 1.6 or SPDX 2.3: their hashes, operators, licences and the torch that "
+     "wrote them.",
+     make_bom_command},
     {"catalog",
      "Read many models into one SQLite database: a row for each model, module, parameter, graph, node, "
      "edge, operator and failure (docs/how-to/catalog.md), so that a question about all of them is one SQL "

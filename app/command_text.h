@@ -1,4 +1,4 @@
-// Descriptions of commands, for --help, man pages and shell completions.
+// Descriptions of commands, and the layout of --help.
 #pragma once
 
 #include <string>
@@ -6,11 +6,9 @@
 
 #include <CLI/CLI.hpp>
 
-namespace CLI {
-class App;
-}
-
 namespace fxtrace::internal::cli {
+
+// Descriptions of commands, for --help, man pages and shell completions.
 
 struct OptionText {
   std::vector<std::string> names;  // "-o", "--output"; for an argument just its name: "MODEL"
@@ -41,10 +39,6 @@ struct CommandText {
 };
 
 CommandText describe(const CLI::App& app);
-
-}  // namespace fxtrace::internal::cli
-
-namespace fxtrace::internal::cli {
 
 // The layout of --help: an example first, then usage, then options in aligned columns.
 

@@ -13,7 +13,7 @@ PICTURES = "Pictures"
 
 # The functions of the Python package: the type of the options of a trace that each takes.
 FUNCTIONS = {
-    **dict.fromkeys(("trace", "diff", "order", "extract", "check", "catalog", "verify"), "TraceOptions"),
+    **dict.fromkeys(("trace", "bom", "diff", "order", "extract", "check", "catalog", "verify"), "TraceOptions"),
     "summary": "SummaryOptions",
     "why": "WhyOptions",
     "partition": "PartitionOptions",
@@ -24,7 +24,7 @@ OWN = {"why": {"dim"}, "convert": {"method"}}  # options of a trace that have an
 POSITIONAL = {"partition": {"ops"}, "extract": {"module"}}
 # Options that are about a file of output, the terminal, or what functions do anyway.
 LEFT_OUT = set(
-    "output format json csv markdown junit sarif fsdp2 verbose timings help list list_passes dry_run exit_code fail_on write_baseline merge "
+    "output format json csv perfetto markdown junit sarif fsdp2 verbose timings help list list_passes dry_run exit_code fail_on write_baseline merge "
     "files_from shard recursive".split()
 )
 
@@ -58,7 +58,10 @@ KEYWORDS = {
     "hint": ("Mapping[str, int]", "hint"),
     "input": ("Mapping[str, Any] | Sequence[Any] | str", "input"),
     "inputs": ("Any", "file"),
+    "rename": ("Mapping[str, str] | Texts", "cost"),
     **dict.fromkeys(("max_params", "max_macs", "min_macs"), ("int | str", "text")),
+    "overlay": ("Path | Mapping[str, Any]", "file"),
+    "on": ("Path | Mapping[str, Any]", "file"),
     "rules": ("Path | Mapping[str, Any] | Iterable[Mapping[str, Any]]", "file"),
 }
 # What stands in the help of functions where it differs from --help, by keyword.
@@ -68,7 +71,9 @@ ABOUT = {
     "check backend": "a backend takes every operator: a set or file as for partition()",
     "check ops": "the operators and globs that are allowed, or a file of them",
     "collection": "the graph to verify, or its file, which other tools may have changed; by default the model is traced now",
-    "columns": 'further costs: "weights" and "kv-cache" (bytes), "intensity" (operations for each byte)',
+    "columns": 'further costs: "weights" and "kv-cache" (bytes), "intensity" (operations for each byte), "flops"; "quant" (what is quantized)',
+    "memory": 'what lives in memory: the tensors at the peak, and the bytes of each call, in "memory"',
+    "on": 'a device, for the least time of each module, what bounds it, and whether the model fits, in "device": "h100", or a file or dict of schemas/devices.schema.json with one device',
     "dim": 'the name of a dimension, to explain its range and the guards on it. Ranges as for trace() narrow dimensions, also together with a name: dim=["s77", "u0=1..4"]',
     "drop_output": "the numbers of results to leave out, from 0",
     "extract": "a folder for the parts of the model as programs (.pt2), with plan.json, which joins them: Partition.plan",
@@ -76,7 +81,9 @@ ABOUT = {
     "hint": 'example sizes of dimensions, for compilers: {"batch": 8}. Default: one with which no size is 0, 1, another size or a number of the graph',
     "inputs": "tensors, or a tuple, list or dict of them, as the model takes them; or a file that numpy or torch.save wrote. Default: the sample inputs of an exported program in the first run, else random values",
     "partition require": 'what must hold: "covered>=95%", "regions<=2"; Partition.holds tells whether it does',
-    "rules": "rules as in schemas/check_rules.schema.json, or a file of them",
+    "overlay": "values that colour nodes and modules, as node data of Model Explorer or a file of it",
+    "rules": 'rules as in schemas/check_rules.schema.json, a file of them, or "quantization"',
+    "rename": 'new names of dimensions, inputs and results: {"s77": "batch", "x": "pixels"}',
     "summary depth": "show modules down to N levels below the root. Default: all",
     "summary fold": "one row for consecutive equal blocks",
 }

@@ -18,7 +18,7 @@ import golden  # noqa: E402
 
 # Files that people write: no object of theirs has a field that fxtrace does not know.  In the others later versions may add fields to
 # the document itself and to the records of OPEN.
-WRITTEN_BY_PEOPLE = {"config", "check_rules", "check_baseline", "ops"}
+WRITTEN_BY_PEOPLE = {"config", "check_rules", "check_baseline", "devices", "ops"}
 OPEN = {
     "graph_collection": {"/$defs/graph", "/$defs/root_graph", "/$defs/body_graph", "/$defs/node"},
     "summary": {"/properties/totals", "/$defs/module"},
@@ -70,7 +70,7 @@ OUTPUT = {"role": "buffer_mutation", "name": "add", "target": "m.b", "node": Non
 META = {"type": "int", "shape": None, "dtype": None}
 
 # Documents that no golden records, as they tell times, need a database, are read, or are written beside another: tests in tests/python validate them.
-NOT_RECORDED = {f"fxtrace.{name}" for name in ("check_baseline", "check_rules", "config", "ops", "plan", "query", "verification", "version")}
+NOT_RECORDED = {f"fxtrace.{name}" for name in ("check_baseline", "check_rules", "config", "devices", "ops", "plan", "query", "verification", "version")}
 
 # Changes of the document below, as (place, value).
 ALLOWED = [

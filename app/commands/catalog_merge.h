@@ -1,4 +1,4 @@
-// `fxtrace catalog --merge`: makes one catalog of several.
+// `fxtrace catalog --merge`: reads catalogs of unknown origin, in a process, and makes one of them.
 #pragma once
 
 #include <chrono>
@@ -13,6 +13,8 @@
 #include "support/scope_guard.h"
 
 namespace fxtrace::internal::cli {
+
+// `fxtrace catalog --merge`: makes one catalog of several.
 
 // Adds the rows of the catalogs in `names` to that in `output`, as if one run had read all files.  Of a file
 // in several, the state with the latest time counts, of equal ones the last.  A run that was killed can be

@@ -81,7 +81,8 @@ Rules resolve_rules(const CheckArguments& arguments, Console& console) {
     add_rule(result.rules, ops_rule(read_file(file), std::filesystem::path(file).filename().string()));
   for (const std::string& set : arguments.backends) add_rule(result.rules, read_backend(set, console));
   for (const std::string& file : arguments.rule_files)
-    read_rules(read_file(file), file, read_file, check_set, result.rules);
+    if (!add_shipped_rules(file, result.rules))
+      read_rules(read_file(file), file, read_file, check_set, result.rules);
   std::ranges::for_each(result.rules, check_set);  // before any work
   result.are_default =
       result.rules.empty() && !arguments.security && !arguments.program && !arguments.verify_content;
@@ -366,15 +367,18 @@ Command make_check_command(CLI::App& app) {
             "a backend takes every operator: a set of `fxtrace partition --list`, or a file as for --ops of "
             "fxtrace partition. Repeatable")
       ->allow_extra_args(false);
-  add_rule_option("--require", "RULE",
-                  "'X followed-by Y', 'X preceded-by Y', 'X within Y', each also with 'no' in front, 'no "
-                  "X', 'X at-most N', 'X at-least N'; X and Y are globs over operators and types. "
-                  "Repeatable",
-                  [](const std::string& text) { return require_rule(text); })
+  add_rule_option(
+      "--require", "RULE",
+      "'X followed-by Y', 'X preceded-by Y', 'X within Y', each also with 'no' in front, 'no "
+      "X', 'X at-most N', 'X at-least N', 'X has-constant ARGUMENT'; X and Y are globs over operators and types. "
+      "Repeatable",
+      [](const std::string& text) { return require_rule(text); })
       ->trigger_on_parse();
-  add_value(app, group, "--rules", arguments->rule_files, "FILE",
-            "rules from a JSON file (schemas/check_rules.schema.json), with names, messages and severities. "
-            "Repeatable")
+  add_value(
+      app, group, "--rules", arguments->rule_files, "FILE",
+      "rules from a JSON file (schemas/check_rules.schema.json), with names, messages and severities; or those that come "
+      "with the program: " +
+          joined(shipped_rules(), &ShippedRules::name) + ". Repeatable")
       ->allow_extra_args(false);
   app.add_flag(
          "--program", arguments->program,

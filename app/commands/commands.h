@@ -1,4 +1,4 @@
-// The type of a command of the command line.
+// What a command of the command line is, and the list of them.
 #pragma once
 
 #include <functional>
@@ -6,6 +6,8 @@
 #include "app/console.h"
 
 namespace fxtrace::internal::cli {
+
+// The type of a command of the command line.
 
 // Runs a command with its parsed options; returns the exit code (cli.h) or throws Error.
 using Command = std::function<int(Console&)>;
@@ -18,7 +20,7 @@ using Command = std::function<int(Console&)>;
 
 namespace CLI {
 class App;
-}
+}  // namespace CLI
 
 namespace fxtrace::internal::cli {
 
@@ -50,6 +52,8 @@ Command make_convert_command(CLI::App& app);
 Command make_partition_command(CLI::App& app);
 // Checks a model against rules.
 Command make_check_command(CLI::App& app);
+// Writes a bill of materials.
+Command make_bom_command(CLI::App& app);
 // Verifies that the graph computes what the model computes.
 Command make_verify_command(CLI::App& app);
 

@@ -40,7 +40,8 @@ struct ConvertArguments : ModelArguments {
   std::optional<std::string> output;
   std::vector<std::string> methods;
   ExtractRequest part;
-  std::vector<std::string> hints;
+  std::vector<std::string> hints, names, taps;
+  std::optional<std::string> for_torch;
   std::string sample_inputs = "zeros", grad = "off", dialect = "training", quantized = "decomposed",
               state = "refuse";
   std::vector<std::size_t> dropped_outputs;
@@ -77,6 +78,22 @@ std::map<std::string, std::int64_t> read_hints(const std::vector<std::string>& t
   return hints;
 }
 
+std::vector<std::pair<std::string, std::string>> read_names(const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const std::string& text : texts) {
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t end = std::min(text.find(',', at), text.size());
+      const std::string one = text.substr(at, end - at);
+      const std::size_t equals = one.find('=');
+      if (equals == 0 || equals >= one.size() - 1 || one.empty())
+        throw usage_error("--rename expects OLD=NEW, got '" + one + "'");
+      names.emplace_back(one.substr(0, equals), one.substr(equals + 1));
+      at = end + 1;
+    }
+  }
+  return names;
+}
+
 int convert(const ConvertArguments& arguments, const Config& config, const std::vector<std::string>& methods,
             const InputFile& input, Output* output, Isolated& isolated, Console& console) {
   const ConversionRequest request{
@@ -90,6 +107,9 @@ int convert(const ConvertArguments& arguments, const Config& config, const std::
       .freezes_state = arguments.state == "freeze",
       .decomposes_quantized = arguments.quantized == "decomposed",
       .dropped_outputs = {arguments.dropped_outputs.begin(), arguments.dropped_outputs.end()},
+      .taps = arguments.taps,
+      .names = read_names(arguments.names),
+      .for_torch = arguments.for_torch,
       .has_external_weights = arguments.external_weights,
       .is_changed = arguments.trace.any(is_no_choice)};
   Conversion& conversion = isolated.keep_alive(convert_model(config, request, input, isolated));
@@ -188,6 +208,16 @@ Command make_convert_command(CLI::App& app) {
       ->check(one_of({"refuse", "freeze"}));
   add_value(app, group, "--drop-output", arguments->dropped_outputs, "N",
             "leave out a result of the method, counted from 0; repeatable")
+      ->allow_extra_args(false);
+  add_last_value(
+      app, group, "--for-torch", arguments->for_torch, "2.N",
+      "write what torch 2.N loads (2.6 to 2.15): its layout, fields and operators; what it lacks is "
+      "replaced by an equal or refused. Default: what torch 2.9 and newer load");
+  add_value(app, group, "--rename", arguments->names, "OLD=NEW",
+            "new names of dimensions, inputs and results: s77=batch,arg0=pixels; repeatable")
+      ->allow_extra_args(false);
+  add_value(app, group, "--tap", arguments->taps, "NODE",
+            "add the value of a node to the results, by its name in the trace; repeatable")
       ->allow_extra_args(false);
   app.add_flag("--no-weights", arguments->no_weights, "write no weights: all parameters and buffers are zero")
       ->group(group);

@@ -137,7 +137,8 @@ int diff(const DiffArguments& arguments, const Config& config, const TextLayout&
                                 " differences are counted but not listed: the listed ones take " +
                                 std::to_string(kMostBytes >> 20) + " MiB, the most that a comparison holds");
   }
-  if (!format.is_json() && !kinds.lists_weights) leave_out(comparison, DifferenceKind::kWeights);
+  if (!format.is_json() && !format.is_picture && !kinds.lists_weights)
+    leave_out(comparison, DifferenceKind::kWeights);
   const DiffAnswer answer{before, after, comparison, kinds.told, isolated};
   output.write([&](std::ostream& out) { write(answer, out, layout); });
   check_strict(config, before, first.file(), isolated);

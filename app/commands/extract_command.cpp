@@ -67,7 +67,7 @@ int extract_and_write(const ExtractArguments& arguments, const Config& config, c
 #ifndef NDEBUG
   lint(extracted);
 #endif
-  output.write([&](std::ostream& out) { arguments.answer.write(extracted, out); });
+  output.write([&](std::ostream& out) { arguments.answer.write(extracted, out, isolated.listener()); });
   check_strict(config, extracted, file.file, isolated);
   return kDone;
 }
@@ -76,6 +76,7 @@ int run_extract(ExtractArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   arguments.check();  // reports wrong options before any work
   arguments.answer.check_terminal(console, false);
+  arguments.answer.read_overlay(console);
   return run_answer(arguments, std::move(config), console, extract_and_write);
 }
 

@@ -28,6 +28,10 @@
 namespace fxtrace::internal::cli {
 namespace {
 
+void write_csv(const ModelSummary& summary, std::ostream& out) {
+  summary.memory ? write_memory_csv(*summary.memory, out) : write_summary_csv(summary, out);
+}
+
 constexpr AnswerRow<ModelSummary> kSummaryFormats[] = {
     {{".txt"}, write_summary},
     {{".json", "--json", "write JSON, with exact numbers, and expressions of dimensions as text"},
@@ -35,8 +39,11 @@ constexpr AnswerRow<ModelSummary> kSummaryFormats[] = {
     {{".csv", "--csv",
       "write CSV (RFC 4180), one row a module; a text that a spreadsheet would take for a formula gets an "
       "apostrophe in front"},
-     write_plain<write_summary_csv>},
-    {{".md", "--markdown", "write a table in GitHub's Markdown"}, write_markdown<write_summary>}};
+     write_plain<write_csv>},
+    {{".md", "--markdown", "write a table in GitHub's Markdown"}, write_markdown<write_summary>},
+    {{".perfetto", "--perfetto",
+      "write the memory that each call holds as a trace for ui.perfetto.dev and Chrome; --memory is implied"},
+     write_plain<write_memory_trace>}};
 
 // The most rows of a table for people, unless --depth limits it.
 constexpr std::size_t kMostSummaryRows = 100;
@@ -48,13 +55,15 @@ struct SummaryArguments : ModelArguments {
   std::optional<std::string> sort;
   std::optional<bool> fold;
   std::vector<CostColumn> columns;
+  std::optional<std::string> on;
+  bool memory = false;
   AnswerFormats<ModelSummary> answer{kSummaryFormats};
 };
 
 // Reads a list such as "weights,intensity"; each column counts once.
 std::vector<CostColumn> read_columns(const std::string& text) {
   std::vector<CostColumn> columns;
-  for (const std::size_t place : places_of(text, {"weights", "kv-cache", "intensity"},
+  for (const std::size_t place : places_of(text, {"weights", "kv-cache", "intensity", "flops", "quant"},
                                            "--columns: unknown column", "the columns are ")) {
     const auto column = static_cast<CostColumn>(place);
     if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
@@ -77,11 +86,23 @@ void shape(ModelSummary& summary, const SummaryArguments& arguments) {
   if (arguments.sort == "bytes") sort_rows(summary, SortKey::kBytes);
 }
 
-int summarize(const SummaryArguments& arguments, const Config& config, const TextLayout& layout,
-              const NamedFile& file, Output& output, Isolated& isolated) {
-  ModelSummary summary = summarize_file(config, {arguments.costs.at, arguments.trace.any()}, file, isolated);
+// Returns the device of --on: a row of the table, or the one of a file.
+Accelerator device_of(const std::string& name, Console& console) {
+  if (name.find_first_of("./") == std::string::npos) return find_accelerator(name);
+  std::vector<Accelerator> devices = read_accelerators(read_small_file(name, console), name);
+  if (devices.size() == 1) return std::move(devices.front());
+  throw usage_error("expected one device, and there are " + std::to_string(devices.size())).at(name);
+}
+
+int summarize(const SummaryArguments& arguments, const std::optional<Accelerator>& device,
+              const Config& config, const TextLayout& layout, const NamedFile& file, Output& output,
+              Isolated& isolated) {
+  const bool memory = arguments.memory || std::string_view(arguments.answer.format().suffix) == ".perfetto";
+  ModelSummary summary =
+      summarize_file(config, {arguments.costs.at, arguments.trace.any(), memory}, file, isolated);
   summary.columns = arguments.columns;
   shape(summary, arguments);
+  if (device) place_on(summary, *device);
   output.write([&](std::ostream& out) { arguments.answer.row().write(summary, out, layout); });
   return kDone;
 }
@@ -117,7 +138,9 @@ Command make_summary_command(CLI::App& app) {
            for (const CostColumn column : read_columns(text)) raw->columns.push_back(column);
          },
          "more columns: weights (bytes of weights that are read), kv-cache (bytes of the keys and values of "
-         "attention), intensity (operations for each byte that is read or written)")
+         "attention), intensity (operations for each byte that is read or written), flops (as "
+         "torch.utils.flop_counter counts them), quant (how weights are stored, and how many of "
+         "the calls with MACs are between dequantize and quantize)")
       ->type_name("NAME,..")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->group(table);
@@ -130,11 +153,23 @@ Command make_summary_command(CLI::App& app) {
          "a row for each module; the default of --json and --csv")
       ->group(table)
       ->excludes(fold);
+  add_last_value(
+      app, table, "--on", arguments->on, "DEVICE|FILE",
+      "the least time on a device, what bounds it, and whether the model fits into its memory. A device "
+      "is a name such as h100 (a wrong one lists all), or a file with one (fxtrace schema devices)");
+  app.add_flag("--memory", arguments->memory,
+               "the tensors that live at the peak; in JSON and CSV the bytes that live in each call")
+      ->group(table);
   arguments->costs.add_to(app, table);
   arguments->answer.add_to(app);
   arguments->add_to(app);
   return [arguments](Console& console) {
-    return run_answer(*arguments, arguments->set_up(console), console, summarize);
+    Config config = arguments->set_up(console);
+    std::optional<Accelerator> device;
+    if (arguments->on) device = device_of(*arguments->on, console);
+    return run_answer(
+        *arguments, std::move(config), console,
+        [&](const SummaryArguments& given, auto&&... rest) { return summarize(given, device, rest...); });
   };
 }
 

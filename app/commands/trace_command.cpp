@@ -112,7 +112,7 @@ int trace_and_write(const NamedFile& file, const FileInfo& info, const Config& c
   const std::string pass_text = pass_time.milliseconds();
   apply_costs(config, arguments.costs.at, collection, listener);
   const Timer write_time;
-  output.write([&](std::ostream& out) { format.write(collection, out); });
+  output.write([&](std::ostream& out) { format.write(collection, out, listener); });
   log::timings("load " + result.load_time + ", trace " + result.trace_time + ", passes " + pass_text +
                ", write " + write_time.milliseconds());
   const std::size_t failed = count_failed(collection);
@@ -139,7 +139,7 @@ int render_collection(const TraceCommandArguments& arguments, const Config& conf
   add_to_options(config.passes, collection);
   apply_costs(config, arguments.costs.at, collection, isolated.listener());
   const Timer timer;
-  output.write([&](std::ostream& out) { arguments.answer.write(collection, out); });
+  output.write([&](std::ostream& out) { arguments.answer.write(collection, out, isolated.listener()); });
   log::info("wrote it in " + timer.milliseconds());
   return kDone;
 }
@@ -152,10 +152,11 @@ int trace_or_render(const TraceCommandArguments& arguments, const Config& config
   return trace_and_write(file, info, config, arguments, output, isolated);
 }
 
-int run_trace(const TraceCommandArguments& arguments, Console& console) {
+int run_trace(TraceCommandArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   arguments.answer.check_terminal(console, arguments.is_render);
   config.options.beyond_ranges = arguments.answer.format().is_picture;
+  arguments.answer.read_overlay(console);
   return run_answer(arguments, std::move(config), console, trace_or_render);
 }
 

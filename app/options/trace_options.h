@@ -1,4 +1,4 @@
-// The option -v of every command, and --timings.
+// Options that several commands share: those of a trace, of passes, of costs, and -v.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,12 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace fxtrace::internal::cli {
+
+// The option -v of every command, and --timings.
 
 // The parsed options.  CLI11 writes into this object after add_to(), so it must not be moved before parsing
 // ends.
@@ -32,16 +35,7 @@ class VerboseArgument {
   bool timings_ = false;
 };
 
-}  // namespace fxtrace::internal::cli
-
 // The options shared by the commands that load a model: options of the trace, of isolation and of messages.
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
-
-namespace fxtrace::internal::cli {
 
 using OptionFilter = std::function<bool(const OptionRow&)>;
 
@@ -93,28 +87,12 @@ struct ModelArguments {
   Config set_up(Console& console) const;
 };
 
-}  // namespace fxtrace::internal::cli
-
 // The list of graph passes.
-
-namespace CLI {
-class App;
-}
-
-namespace fxtrace::internal::cli {
 
 // Adds the option --list-passes, which prints the passes and ends the run.
 void add_list_of_passes(CLI::App& app);
 
-}  // namespace fxtrace::internal::cli
-
 // The options of commands that show costs: --at for sizes, and --cost for the user's own operators.
-
-namespace CLI {
-class App;
-}  // namespace CLI
-
-namespace fxtrace::internal::cli {
 
 struct CostArguments {
   std::vector<GivenSizes> at;

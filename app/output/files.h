@@ -1,4 +1,4 @@
-// Waiting for the program at the other end of a pipe: told after two seconds, and never for ever.
+// Files and pipes that a command reads, and how long it waits for the programs at their other ends.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,8 @@
 #include "support/error.h"
 
 namespace fxtrace::internal::cli {
+
+// Waiting for the program at the other end of a pipe: told after two seconds, and never for ever.
 
 // The time to wait, in seconds, where no option says another: the default of --max-time.
 inline constexpr std::uint64_t kUsualWait = 300;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "app/output/graphviz.h"
 #include "support/error.h"
 #include "support/text/did_you_mean.h"
+#include "support/text/numbers.h"
 #include "support/text/words.h"
 #include "writers/graphs/collection_writers.h"
 #include "writers/graphs/fx_writer.h"
@@ -74,6 +76,10 @@ const AnswerFormat& AnswerArguments::format() const {
   std::string suffix = std::filesystem::path(output_).extension().string();
   std::ranges::transform(suffix, suffix.begin(), [](unsigned char c) { return std::tolower(c); });
   if (suffix.empty()) return formats_.front();
+  for (const AnswerFormat& format : formats_) {  // a suffix of two parts says more than its last part
+    if (std::string_view(format.suffix).size() > suffix.size() && output_.ends_with(format.suffix))
+      return format;
+  }
   const auto found = std::ranges::find(formats_, suffix, &AnswerFormat::suffix);
   if (found != formats_.end()) return *found;
   const auto options = each([](const auto& format) { return format.option == nullptr ? "" : format.option; });
@@ -94,19 +100,23 @@ template <void (*Write)(const GraphCollection&, std::ostream&)>
 void write_whole(const Drawing& drawing, std::ostream& out, const TextLayout&) {
   Write(drawing.collection, out);
 }
-template <auto Write, class... Marks>
+template <auto Write>
 void write_picture(const Drawing& drawing, std::ostream& out, const TextLayout&) {
-  Write(drawing.collection, out, drawing.options, Marks()...);
+  if constexpr (requires { Write(drawing.collection, out, drawing.options, drawing.marking); }) {
+    Write(drawing.collection, out, drawing.options, drawing.marking);
+  } else {
+    Write(drawing.collection, out, drawing.options);
+  }
 }
 
 // The only list of formats; the first is the default.
 constexpr AnswerRow<Drawing> kFormats[] = {
     {{.suffix = ".json"}, write_whole<write_json>},
-    {{.suffix = ".svg", .graphviz = "svg", .is_picture = true}, write_picture<write_dot, Marking>},
-    {{.suffix = ".png", .graphviz = "png", .is_picture = true}, write_picture<write_dot, Marking>},
-    {{.suffix = ".html", .is_picture = true, .is_opened_by_reader = true},
-     write_picture<write_html, Marking>},
-    {{.suffix = ".dot", .is_picture = true}, write_picture<write_dot, Marking>},
+    {{.suffix = ".svg", .graphviz = "svg", .is_picture = true, .has_marks = true}, write_picture<write_dot>},
+    {{.suffix = ".png", .graphviz = "png", .is_picture = true, .has_marks = true}, write_picture<write_dot>},
+    {{.suffix = ".html", .is_picture = true, .is_opened_by_reader = true, .has_marks = true},
+     write_picture<write_html>},
+    {{.suffix = ".dot", .is_picture = true, .has_marks = true}, write_picture<write_dot>},
     {{.suffix = ".mmd", .other_name = "mermaid", .is_picture = true}, write_picture<write_mermaid>},
     {{.suffix = "", .other_name = "model-explorer"}, write_whole<write_model_explorer>},
     {{.suffix = ".py", .other_name = "fx"}, write_whole<write_fx>},
@@ -141,6 +151,14 @@ void FormatArguments::add_to(CLI::App& app) {
       ->group(pictures);
   add_last_value(app, pictures, "--max-label", max_label_, "N", "truncate labels to N characters")
       ->check(integer_from(1));
+  add_last_value(
+      app, pictures, "--overlay", overlay_file_, "FILE",
+      "colour nodes and modules by the values in FILE, and show these: node data of Model Explorer (JSON)");
+}
+
+void FormatArguments::read_overlay(Console& console) {
+  if (!overlay_file_.empty())
+    overlay_ = internal::read_overlay(read_small_file(overlay_file_, console), overlay_file_);
 }
 
 const AnswerFormat& FormatArguments::format() const {
@@ -153,6 +171,12 @@ const AnswerFormat& FormatArguments::format() const {
         "apply to pictures",
         {"-f " + listed(each([](const auto& each) { return each.is_picture ? each.name() : ""; }), " and ") +
          " are pictures"});
+  }
+  if (!format.has_marks && !overlay_file_.empty()) {
+    throw usage_error(
+        "--overlay does not apply to " + format.name(),
+        {"-f " + listed(each([](const auto& each) { return each.has_marks ? each.name() : ""; }), " and ") +
+         " show values"});
   }
   if (format.is_opened_by_reader && (picture_.depth || picture_.focus || picture_.order || max_label_)) {
     throw usage_error("--depth, --focus, --order and --max-label do not apply to " + format.name(),
@@ -167,11 +191,24 @@ void FormatArguments::check_terminal(const Console& console, bool asks_format) c
                     {"-o picture.svg draws it, -f text shows it here, and -f json shows the JSON"});
 }
 
-void FormatArguments::write(const GraphCollection& collection, std::ostream& out) const {
+void FormatArguments::write(const GraphCollection& collection, std::ostream& out,
+                            const Listener& listener) const {
   PictureOptions options = picture_;
   if (max_label_) options.max_label = static_cast<std::size_t>(*max_label_);
   if (format().graphviz != nullptr) options.most_boxes = Graphviz::kMostBoxes;
-  row().write({collection, options}, out, {});
+  if (overlay_.values.empty()) return row().write({collection, options, {}}, out, {});
+  std::vector<std::string> unknown;
+  const Marking marking = mark_values(overlay_, collection, unknown);
+  if (!unknown.empty()) {
+    constexpr std::size_t kMostNames = 3;
+    const std::size_t shown = std::min(unknown.size(), kMostNames);
+    listener.warning(
+        overlay_file_ + ": " + std::to_string(unknown.size()) + " of " +
+        counted(static_cast<std::int64_t>(overlay_.values.size()), "value") +
+        " are of no node and no module: " + joined(std::span(unknown).first(shown), shell_quoted) +
+        (shown < unknown.size() ? ", …" : ""));
+  }
+  row().write({collection, options, marking}, out, {});
 }
 
 }  // namespace fxtrace::internal::cli

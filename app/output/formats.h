@@ -1,5 +1,4 @@
-// The parts that commands share that answer a question: the formats of the answer, and reading the model or
-// collection.
+// The formats of products: of collections, and of the answers of commands.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +20,7 @@
 #include "pictures/picture.h"
 #include "trace/options/options.h"
 #include "writers/formats/text_layout.h"
+#include "writers/pictures/overlay.h"
 
 namespace CLI {
 class App;
@@ -28,6 +28,9 @@ class Option;
 }  // namespace CLI
 
 namespace fxtrace::internal::cli {
+
+// The parts that commands share that answer a question: the formats of the answer, and reading the model or
+// collection.
 
 struct AnswerFormat {
   const char* suffix;              // suffix of the FILE of -o: ".json"; empty: none
@@ -37,6 +40,7 @@ struct AnswerFormat {
   const char* other_name = nullptr;
   bool is_picture = false;           // shows only a part of a collection
   bool is_opened_by_reader = false;  // has all boxes, which the reader opens and closes
+  bool has_marks = false;            // of a picture: shows the values of an overlay
 
   // Returns the name for -f: "text" for .txt, else the suffix without its dot, unless there is another one.
   std::string name() const;
@@ -125,21 +129,14 @@ int run_answer(const Arguments& arguments, Config config, Console& console, cons
   });
 }
 
-}  // namespace fxtrace::internal::cli
-
 // The output formats of a collection and the options that select one, shared by commands that write
 // collections.
-
-namespace CLI {
-class App;
-}
-
-namespace fxtrace::internal::cli {
 
 // A collection, and what is shown of it.
 struct Drawing {
   const GraphCollection& collection;
   const PictureOptions& options;
+  const Marking& marking;
 };
 
 // The parsed options.  CLI11 writes into this object after add_to(), so it must not be moved before parsing
@@ -154,14 +151,19 @@ class FormatArguments : AnswerFormats<Drawing> {
   // Returns the format of -f, or by the suffix of -o, or else JSON.  Throws Error(kUsage) for an unknown
   // suffix, and for options that do not apply to the format.
   const AnswerFormat& format() const;
+  // Reads the file of --overlay.  Throws Error(kUsage).
+  void read_overlay(Console& console);
   // Throws what format() throws, and Error(kUsage) for output that a terminal cannot show well: a binary
   // format, and with `asks_format` JSON if neither -o nor -f asks for it.
   void check_terminal(const Console& console, bool asks_format) const;
-  void write(const GraphCollection& collection, std::ostream& out) const;
+  // The listener is warned of values of an overlay that have no place.
+  void write(const GraphCollection& collection, std::ostream& out, const Listener& listener) const;
 
  private:
   std::optional<std::int64_t> max_label_;
   PictureOptions picture_;
+  std::string overlay_file_;
+  Overlay overlay_;
 };
 
 }  // namespace fxtrace::internal::cli

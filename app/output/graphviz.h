@@ -1,4 +1,4 @@
-// Runs an installed Graphviz to convert DOT to a picture.
+// Runs an installed Graphviz on DOT, which is checked before, and gives pictures titles.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,8 @@
 #include "app/process/isolation.h"
 
 namespace fxtrace::internal::cli {
+
+// Runs an installed Graphviz to convert DOT to a picture.
 
 class Graphviz {
  public:

@@ -1,4 +1,4 @@
-// The progress of a long copy, shown on a terminal.
+// A sandboxed child process, with its messages and the progress of what it copies.
 #pragma once
 
 #include <chrono>
@@ -13,6 +13,8 @@
 #include "support/scope_guard.h"
 
 namespace fxtrace::internal::cli {
+
+// The progress of a long copy, shown on a terminal.
 
 // A line on stderr, if that is a terminal, that is overwritten as the copy goes on.  It appears after a
 // second.

@@ -54,7 +54,7 @@
 
 namespace CLI {
 class App;
-}
+}  // namespace CLI
 
 namespace fxtrace::internal::cli {
 
@@ -108,10 +108,6 @@ int run_isolated(const IsolationArguments& arguments, const InputFile& input, Ou
 int run_isolated_with_engine(const IsolationArguments& arguments, const InputFile& input, Output& output,
                              Console& console, TraceOptions& options, const RunningWork& work,
                              const std::vector<const InputFile*>& others = {});
-
-}  // namespace fxtrace::internal::cli
-
-namespace fxtrace::internal::cli {
 
 // One sandboxed child process, for which its owner waits.  isolation.h has the design.
 

@@ -1,4 +1,4 @@
-// Sets a resource limit of this process.
+// Limits of this process: of resources, and of open files.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 
 namespace fxtrace::internal::cli {
+
+// Sets a resource limit of this process.
 
 // Lowers the soft limit to `value`, and the hard limit to `room` more; never raises either.
 inline void set_limit(decltype(RLIMIT_DATA) resource, std::uint64_t value, std::uint64_t room = 0) {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import fxtrace
 import fxtrace.catalog
@@ -27,7 +28,8 @@ def look_around(program: Path, folder: Path) -> fxtrace.Collection:
 
 
 def costs(collection: fxtrace.Collection) -> None:
-    summary: fxtrace.Summary = fxtrace.summary(collection, columns="weights", depth=1, sort="macs")
+    summary: fxtrace.Summary = fxtrace.summary(collection, columns="weights", depth=1, sort="macs", on="h100", memory=True)
+    assert summary["device"]["name"] == "h100-sxm" and "peak_bytes" in summary["memory"]
     assert summary["totals"] == collection.summary(columns=["weights"])["totals"]
     order: fxtrace.Order = fxtrace.order(collection, buckets="1K")
     buckets: tuple[fxtrace.Bucket, ...] = order.buckets or ()
@@ -37,7 +39,8 @@ def costs(collection: fxtrace.Collection) -> None:
 def rules(program: Path) -> None:
     report: fxtrace.CheckReport = fxtrace.check(program, max_params="25M", deny=["aten.item.*"], program=True, backend="core-aten")
     offences: list[fxtrace.Offence] = list(report)
-    print("holds" if report else "does not hold", len(offences))
+    materials: dict[str, Any] = fxtrace.bom(program, format="spdx")
+    print("holds" if report else "does not hold", len(offences), materials["spdxVersion"])
 
 
 def failures(archive: Path) -> None:

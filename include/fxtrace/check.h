@@ -66,6 +66,7 @@ class CheckReport {
   };
   struct Offence {
     std::string rule;  // the name of the rule
+    std::string id;  // of rules of its kind, or the author's own: "deny-operator"; the same in every version
     bool is_warning = false;
     bool is_undecided = false;  // it is not known whether the rule holds
     std::string message;

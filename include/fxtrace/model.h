@@ -25,6 +25,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fxtrace/collection.h"
@@ -58,8 +59,11 @@ struct ConvertOptions {
   bool functional = false;          // without writes in place (dialect aten)
   bool freeze_state = false;        // attributes that a run changes stay what they are in the file
   bool decompose_quantized = true;  // quantized tensors become integer tensors
-  std::set<std::size_t> dropped_outputs = {};  // results of the method to leave out, from 0
-  std::vector<std::string> passes = {};        // run before
+  std::set<std::size_t> dropped_outputs = {};                   // results of the method to leave out, from 0
+  std::vector<std::string> passes = {};                         // run before
+  std::vector<std::string> taps = {};                           // nodes whose values become results, by name
+  std::vector<std::pair<std::string, std::string>> names = {};  // old and new ones: {"s77", "batch"}
+  std::optional<std::string> for_torch = {};                    // the release that has to load it: "2.7"
 };
 
 // Something that a program of torch.export cannot express, or that is not known.

@@ -35,13 +35,16 @@ class Summary {
     std::int64_t depth = 0;  // below the root
     std::int64_t calls = 0;
     std::int64_t parameters = 0, parameter_bytes = 0;  // submodules included
-    std::optional<Size> macs, activation_bytes;  // of all calls, submodules included; absent when unknown
-    bool is_partial = false;                     // some operators inside have an unknown cost
+    // Of all calls, submodules included; absent when unknown.  FLOPs are those that torch.utils.flop_counter
+    // counts.
+    std::optional<Size> macs, flops, activation_bytes;
+    bool is_partial = false;  // some operators inside have an unknown cost
   };
   std::vector<Row> rows() const;  // in pre-order, the root first
   std::int64_t parameters() const;
   std::int64_t parameter_bytes() const;
   std::optional<Size> macs() const;
+  std::optional<Size> flops() const;             // as torch.utils.flop_counter counts them
   std::optional<Size> activation_bytes() const;  // of all results together
   std::optional<Size> peak_bytes() const;        // of the results that live at a time
 

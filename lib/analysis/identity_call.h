@@ -1,10 +1,12 @@
-// Recognizes calls that return their input, from their arguments and the known shapes and dtypes.
+// Calls that return their input, and whether tensors fill their memory without gaps.
 #pragma once
 
 #include "analysis/effects.h"
 #include "graph/graph_collection.h"
 
 namespace fxtrace::internal {
+
+// Recognizes calls that return their input, from their arguments and the known shapes and dtypes.
 
 // Returns whether the operator's rule (opinfo/traits.h) holds for this call.
 bool gives_input(const Graph& graph, const Node& node, const OperatorEntry& info);

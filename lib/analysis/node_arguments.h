@@ -1,4 +1,4 @@
-// The arguments of a call in a graph by the parameters of its operator, with the operator's defaults.
+// The arguments of a call in a graph, by the parameters of its operator, and what is known of them.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,8 @@
 #include "opinfo/operator_entry.h"
 
 namespace fxtrace::internal {
+
+// The arguments of a call in a graph by the parameters of its operator, with the operator's defaults.
 
 // A view of one call.  The node and the entry of its operator must outlive it.
 class NodeArguments {

@@ -1,5 +1,4 @@
-// Stride analysis: the strides of tensors, where they are certain, which decide whether reshape() returns a
-// view or a copy.
+// Strides of tensors where they are certain, and which tensors are views of which.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +16,9 @@
 #include "analysis/layout/stride_rules.h"
 
 namespace fxtrace::internal {
+
+// Stride analysis: the strides of tensors, where they are certain, which decide whether reshape() returns a
+// view or a copy.
 
 class Strides {
  public:

@@ -190,6 +190,9 @@ Conversion Model::convert(const ConvertOptions& how, const TraceOptions& options
                                             .freezes_state = how.freeze_state,
                                             .decomposes_quantized = how.decompose_quantized,
                                             .dropped_outputs = how.dropped_outputs,
+                                            .taps = how.taps,
+                                            .names = how.names,
+                                            .for_torch = how.for_torch,
                                             .is_changed = are_given(config, only_model)};
   LibraryRun run(config, file(), listener);
   return Conversion(std::make_shared<const internal::ConvertedModel>(

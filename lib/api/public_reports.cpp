@@ -52,6 +52,7 @@ std::vector<Summary::Row> Summary::rows() const {
                     .parameters = row.parameters.elements,
                     .parameter_bytes = row.parameters.bytes,
                     .macs = size_of(row.macs),
+                    .flops = size_of(row.flops),
                     .activation_bytes = size_of(row.activation_bytes),
                     .is_partial = row.is_partial()});
   }
@@ -60,6 +61,7 @@ std::vector<Summary::Row> Summary::rows() const {
 std::int64_t Summary::parameters() const { return data_->parameters.elements; }
 std::int64_t Summary::parameter_bytes() const { return data_->parameters.bytes; }
 std::optional<Size> Summary::macs() const { return size_of(data_->macs); }
+std::optional<Size> Summary::flops() const { return size_of(data_->flops); }
 std::optional<Size> Summary::activation_bytes() const { return size_of(data_->activation_bytes); }
 std::optional<Size> Summary::peak_bytes() const { return size_of(data_->peak_bytes); }
 
@@ -302,6 +304,7 @@ std::vector<CheckReport::Offence> CheckReport::offences() const {
       const internal::Rule& rule = report.rules[each.rule];
       Offence& offence = offences.emplace_back();
       offence.rule = rule.name;
+      offence.id = rule.id;
       offence.is_warning = rule.severity == internal::Severity::kWarning;
       offence.is_undecided = each.is_undecided;
       offence.message = each.message;

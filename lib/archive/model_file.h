@@ -1,4 +1,4 @@
-// A model's file, opened for reading.
+// A model's file, opened for reading, and facts about its bytes.
 #pragma once
 
 #include <array>
@@ -15,6 +15,8 @@
 #include "support/scope_guard.h"
 
 namespace fxtrace::internal {
+
+// A model's file, opened for reading.
 
 struct ContentDigests;
 

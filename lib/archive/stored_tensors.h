@@ -1,5 +1,5 @@
-// Tensors in pickles, as torch.save and TorchScript write them: a call of a function of torch._utils with a
-// storage outside of the pickle, and the place of the elements in it.
+// Tensors in pickles, as torch.save and TorchScript write them, and files of torch.save that hold nothing
+// else.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,9 @@
 #include "archive/pickle_machine.h"
 
 namespace fxtrace::internal {
+
+// Tensors in pickles, as torch.save and TorchScript write them: a call of a function of torch._utils with a
+// storage outside of the pickle, and the place of the elements in it.
 
 // A type of elements.
 struct ElementType {

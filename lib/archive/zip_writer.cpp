@@ -1,6 +1,7 @@
 #include "archive/zip_writer.h"
 
 #include <algorithm>
+#include <streambuf>
 #include <string_view>
 
 #include <zlib.h>
@@ -35,6 +36,33 @@ std::uint32_t crc_of(std::string_view bytes, std::uint32_t crc = 0) {
   return static_cast<std::uint32_t>(
       crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));  // NOLINT: zlib's type
 }
+
+// A stream's buffer that counts bytes, and passes them on if there is a stream for it.
+class Measure : public std::streambuf {
+ public:
+  explicit Measure(std::ostream* out) : out_(out) {}
+  std::uint64_t size = 0;
+  std::uint32_t crc = 0;
+
+ protected:
+  std::streamsize xsputn(const char* bytes, std::streamsize count) override {
+    const std::string_view piece(bytes, static_cast<std::size_t>(count));
+    size += piece.size();
+    if (out_ == nullptr)
+      crc = crc_of(piece, crc);
+    else
+      out_->write(bytes, count);
+    return count;
+  }
+  int_type overflow(int_type byte) override {
+    const char one = traits_type::to_char_type(byte);
+    xsputn(&one, 1);
+    return byte;
+  }
+
+ private:
+  std::ostream* out_;
+};
 
 }  // namespace
 
@@ -73,6 +101,17 @@ void ZipWriter::add(const std::string& name, const ModelFile& file, std::uint64_
   }
   begin(name, size, *crc);
   file.for_each_piece(offset, size, [&](std::string_view piece) { write(piece); });
+}
+
+void ZipWriter::add(const std::string& name, const std::function<void(std::ostream&)>& write) {
+  Measure measure(nullptr);
+  std::ostream measured(&measure);
+  write(measured);
+  begin(name, measure.size, measure.crc);
+  Measure passed(&out_);
+  std::ostream copy(&passed);
+  write(copy);
+  place_ += passed.size;
 }
 
 void ZipWriter::finish() {

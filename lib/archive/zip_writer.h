@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -25,6 +26,9 @@ class ZipWriter {
   // are read twice.  Throws Error(kInput, at the file's path) when they cannot be read.
   void add(const std::string& name, const ModelFile& file, std::uint64_t offset, std::uint64_t size,
            std::optional<std::uint32_t> crc);
+  // Adds what `write` writes, which has to be the same each of the two times: for its size and CRC-32, and
+  // here.
+  void add(const std::string& name, const std::function<void(std::ostream&)>& write);
   // Writes the directory; nothing can be added behind it.
   void finish();
 

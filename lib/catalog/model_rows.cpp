@@ -77,6 +77,8 @@ class Writer {
                                  summary.buffers.bytes,
                                  number_cell(summary.macs),
                                  expression_of(summary.macs),
+                                 number_cell(summary.flops),
+                                 expression_of(summary.flops),
                                  left_out,
                                  number_cell(summary.peak_bytes),
                                  expression_of(summary.peak_bytes)});

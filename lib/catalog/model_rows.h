@@ -1,4 +1,4 @@
-// The rows of one model in a catalog.
+// The rows of one model in a catalog, and the key by which equal content is found.
 #pragma once
 
 #include <string>
@@ -10,6 +10,8 @@
 #include "support/error.h"
 
 namespace fxtrace::internal::catalog {
+
+// The rows of one model in a catalog.
 
 // The origin of a collection; an empty text is unknown, or does not apply.
 struct ModelOrigin {

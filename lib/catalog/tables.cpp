@@ -37,6 +37,8 @@ std::vector<Table> make_tables() {
             {"buffer_bytes", "INTEGER", ""},
             {"macs", "INTEGER", "multiply-accumulates; NULL where unknown or an expression"},
             {"macs_of_dims", "TEXT", "the expression of named dimensions: '2*batch'"},
+            {"flops", "INTEGER", "as torch.utils.flop_counter counts them; NULL likewise"},
+            {"flops_of_dims", "TEXT", ""},
             {"macs_left_out", "INTEGER", "calls whose MACs are unknown"},
             {"peak_bytes", "INTEGER", "of activations"},
             {"peak_bytes_of_dims", "TEXT", ""}},

@@ -1,4 +1,4 @@
-// The tables of a catalog: the definition with which the database, the rows and docs/how-to/catalog.md agree.
+// The tables of a catalog, and a stream of their rows.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,8 @@
 #include "symbolic/sym_int.h"
 
 namespace fxtrace::internal::catalog {
+
+// The tables of a catalog: the definition with which the database, the rows and docs/how-to/catalog.md agree.
 
 enum class TableId {
   kModels,
@@ -57,7 +59,7 @@ std::string create_statements();
 
 // Values in the database's header, by which it is recognized as a catalog of this form.
 inline constexpr int kApplicationId = 0x66787472;  // "fxtr"
-inline constexpr int kFormatVersion = 3;
+inline constexpr int kFormatVersion = 4;
 
 // Rows of tables as bytes, sent from the process that reads a model to the process that has the database.
 

@@ -1,4 +1,4 @@
-// Reads the rows of a catalog of unknown origin, which another catalog takes over.
+// SQLite databases of unknown origin: catalogs that are taken over, and queries.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,8 @@
 #include "catalog/database.h"
 
 namespace fxtrace::internal::catalog {
+
+// Reads the rows of a catalog of unknown origin, which another catalog takes over.
 
 // The rows of one file.
 struct FileRows {

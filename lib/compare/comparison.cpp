@@ -197,18 +197,24 @@ class Merger {
       if (found != graphs.end()) add_nodes({&graph, found->second, graph.module});
     }
     // Places of records are final now.
-    std::unordered_set<std::string_view> around;  // modules that have others with differences in them
-    for (const auto& [path, mark] : module_marks_) {
+    // Modules that have others with differences in them, or with other weights.
+    std::unordered_set<std::string_view> around, around_weights;
+    const auto add_around = [](const std::string& path, std::unordered_set<std::string_view>& modules) {
       QualifiedName(QualifiedName(path).parent()).for_each_prefix([&](std::string_view module) {
-        around.insert(module);
+        modules.insert(module);
       });
-    }
+    };
+    for (const auto& [path, mark] : module_marks_) add_around(path, around);
+    for (const std::string& path : weights_) add_around(path, around_weights);
     for (const ModuleRecord& module : result_.collection.modules) {
       const auto mark = module_marks_.find(module.path);
       if (mark != module_marks_.end()) {
         result_.modules.emplace(module.path, mark->second);
       } else if (module.status == ModuleStatus::kLeaf && around.contains(module.path)) {
         result_.modules.emplace(module.path, Change::kChanged);  // its children have no boxes
+      } else if (weights_.contains(module.path) ||
+                 (module.status == ModuleStatus::kLeaf && around_weights.contains(module.path))) {
+        result_.weights.insert(module.path);
       }
     }
     return std::move(result_);
@@ -242,10 +248,11 @@ class Merger {
       const bool is_wrapper = difference.within == difference.subject;
       if (is_whole && difference.change == Change::kRemoved && !is_wrapper)
         removed_.push_back(&difference.subject);
-      const bool is_of_module =
-          difference.kind == DifferenceKind::kModules || difference.kind == DifferenceKind::kParameters ||
-          difference.kind == DifferenceKind::kWeights || difference.kind == DifferenceKind::kArguments;
+      const bool is_of_module = difference.kind == DifferenceKind::kModules ||
+                                difference.kind == DifferenceKind::kParameters ||
+                                difference.kind == DifferenceKind::kArguments;
       const std::string path = module.other.value_or(path_after(module.path));
+      if (is_marked && difference.kind == DifferenceKind::kWeights) weights_.insert(path);
       if (is_marked && is_of_module)
         module_marks_.emplace(path, is_whole ? difference.change : Change::kChanged);
       return;
@@ -379,6 +386,7 @@ class Merger {
   std::unordered_map<std::string, NodeDifferences> told_;  // by graph
   std::vector<const std::string*> removed_;
   std::unordered_map<std::string, Change> module_marks_;
+  std::unordered_set<std::string> weights_;  // paths of modules with other weights
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/graph_collection.h"
@@ -167,6 +168,7 @@ struct MergedCollection {
   GraphCollection collection;
   std::unordered_map<const Node*, Change> nodes;         // marked nodes of its graphs and their bodies
   std::unordered_map<std::string_view, Change> modules;  // marked modules, by path
+  std::unordered_set<std::string_view> weights;          // paths of others that have other weights
 };
 
 // Merges two collections.  `comparison` is the result of compare() with all kinds, and not folded;

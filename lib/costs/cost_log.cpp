@@ -145,6 +145,23 @@ std::int64_t one_more(std::int64_t count) {
   return count;
 }
 
+bool is_counted(Counted counted, const CallArguments& args, const std::vector<AbstractValue>& results) {
+  const auto has_one = [](const SymInt& size) { return size == SymInt(1); };
+  const TensorInfo* second = args.size() > 1 ? args[1].tensor() : nullptr;
+  const TensorInfo* result = results.empty() ? nullptr : results[0].tensor();
+  switch (counted) {
+    case Counted::kNever:
+      return false;
+    case Counted::kAlways:
+      return true;
+    case Counted::kUnlessVector:
+      return second == nullptr || second->sizes.size() != 1;
+    case Counted::kUnlessVectors:
+      return result == nullptr || !std::ranges::all_of(result->sizes, has_one);
+  }
+  return false;
+}
+
 bool is_tensor_type(const SchemaType& type) { return type.innermost().name == "Tensor"; }
 
 }  // namespace
@@ -160,6 +177,7 @@ Cost dearer(const Cost& a, const Cost& b) {
   };
   Cost both;
   both.macs = larger(a.macs, b.macs);
+  if (a.uncounted_macs == b.uncounted_macs) both.uncounted_macs = a.uncounted_macs;
   both.parameter_bytes = std::max(a.parameter_bytes, b.parameter_bytes);
   both.activation_bytes = larger(a.activation_bytes, b.activation_bytes);
   both.peak_bytes = larger(a.peak_bytes, b.peak_bytes);
@@ -171,8 +189,9 @@ Cost dearer(const Cost& a, const Cost& b) {
 
 Cost repeated(const Cost& cost, const SymInt& times) {
   Cost result = cost;
-  if (result.macs) result.macs = *result.macs * times;
-  if (result.activation_bytes) result.activation_bytes = *result.activation_bytes * times;
+  for (auto* part : {&result.macs, &result.uncounted_macs, &result.activation_bytes}) {
+    if (*part) *part = **part * times;
+  }
   const std::int64_t counted = std::max<std::int64_t>(times.number().value_or(1), 0);
   for (auto& [name, count] : result.unknown) multiply_saturated(count, counted);
   multiply_saturated(result.unsized, counted);
@@ -322,6 +341,7 @@ void CostLog::call(const OperatorEntry& op, const CallArguments& args, std::vect
     try {
       SymInt macs = op.macs(RuleArguments(op, args, dimensions_), results);
       does_macs = !(macs == SymInt(0));
+      if (does_macs && !is_counted(op.counted, args, results)) uncounted_.push_back(macs);
       if (does_macs) macs_.push_back(std::move(macs));
     } catch (const CannotTell&) {
       unsized_ = one_more(unsized);
@@ -350,6 +370,7 @@ void CostLog::call(const Cost& inside, const std::vector<const AbstractValue*>& 
   begin_call();
   for (const AbstractValue* arg : args) use(*arg);
   if (inside.macs && !(*inside.macs == SymInt(0))) macs_.push_back(*inside.macs);
+  if (inside.uncounted_macs) uncounted_.push_back(*inside.uncounted_macs);
   unknown_.insert(unknown_.end(), inside.unknown.begin(), inside.unknown.end());
   add_saturated(unsized_, inside.unsized);
   const std::int64_t unsized = unsized_;
@@ -380,11 +401,13 @@ void CostLog::call(const Cost& inside, const std::vector<const AbstractValue*>& 
 void CostLog::add_unknown(std::string name) { unknown_.emplace_back(std::move(name), 1); }
 
 CostLog::Mark CostLog::mark() const {
-  return {macs_.size(), unknown_.size(), memories_.size(), extra_.size(), unsized_, calls_};
+  return {macs_.size(),  uncounted_.size(), unknown_.size(), memories_.size(),
+          extra_.size(), unsized_,          calls_};
 }
 
 void CostLog::undo_to(const Mark& mark) {
   macs_.resize(mark.macs);
+  uncounted_.resize(mark.uncounted);
   unknown_.resize(mark.unknown);
   memories_.resize(mark.memories);
   extra_.resize(mark.extra);
@@ -412,6 +435,7 @@ void CostLog::choose(const Mark& first, const Mark& second) {
     }
   };
   drop(macs_, first.macs, second.macs);
+  drop(uncounted_, first.uncounted, second.uncounted);
   drop(unknown_, first.unknown, second.unknown);
   drop(extra_, first.extra, second.extra);
   unsized_ = first_is_dearer ? second.unsized : unsized_ - second.unsized + first.unsized;
@@ -429,13 +453,15 @@ Cost CostLog::cost_since(const Mark& mark) const {
   cost.unsized = unsized_ - mark.unsized;
   try {
     TermSums terms;
-    TermSums::Sum macs, bytes;
+    TermSums::Sum macs, uncounted, bytes;
     for (std::size_t i = mark.macs; i < macs_.size(); ++i) terms.add(macs, macs_[i]);
+    for (std::size_t i = mark.uncounted; i < uncounted_.size(); ++i) terms.add(uncounted, uncounted_[i]);
     for (std::size_t i = mark.memories; i < memories_.size(); ++i) {
       if (memories_[i].made != 0) terms.add(bytes, memories_[i].bytes);
     }
     for (std::size_t i = mark.extra; i < extra_.size(); ++i) terms.add(bytes, extra_[i].made);
     cost.macs = terms.size(macs);
+    if (!uncounted.empty()) cost.uncounted_macs = terms.size(uncounted);
     cost.activation_bytes = terms.size(bytes);
     cost.peak_bytes = peak(mark, terms);
   } catch (const SymbolicError&) {
@@ -456,10 +482,11 @@ Cost CostLog::cost_since(const Mark& mark) const {
 Cost CostLog::last() const {
   const bool is_plain = unknown_.size() == last_.unknown && unsized_ == last_.unsized &&
                         extra_.size() == last_.extra && macs_.size() <= last_.macs + 1 &&
-                        memories_.size() <= last_.memories + 1;
+                        uncounted_.size() <= last_.uncounted + 1 && memories_.size() <= last_.memories + 1;
   if (!is_plain) return cost_since(last_);
   Cost cost;
   cost.macs = macs_.size() == last_.macs ? SymInt(0) : macs_.back();
+  if (uncounted_.size() > last_.uncounted) cost.uncounted_macs = uncounted_.back();
   cost.activation_bytes = memories_.size() == last_.memories ? SymInt(0) : memories_.back().bytes;
   cost.peak_bytes = cost.activation_bytes;
   return cost;

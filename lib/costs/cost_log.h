@@ -1,5 +1,4 @@
-// Sums of many symbolic sizes.  The memory in use changes with every call, and most sizes are numbers or
-// multiples of the same few terms, so a sum is kept as a vector of coefficients of common terms.
+// The costs of calls, one after another: sums of symbolic sizes, and the memory in use.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +15,9 @@
 #include "symbolic/sym_int.h"
 
 namespace fxtrace::internal {
+
+// Sums of many symbolic sizes.  The memory in use changes with every call, and most sizes are numbers or
+// multiples of the same few terms, so a sum is kept as a vector of coefficients of common terms.
 
 class TermSums {
  public:
@@ -112,7 +114,7 @@ class CostLog {
 
   // A point to roll back to.  Uses of memory recorded since then are kept.
   struct Mark {
-    std::size_t macs = 0, unknown = 0, memories = 0, extra = 0;
+    std::size_t macs = 0, uncounted = 0, unknown = 0, memories = 0, extra = 0;
     std::int64_t unsized = 0;
     std::uint32_t calls = 0;
   };
@@ -122,12 +124,12 @@ class CostLog {
   // `second`.
   void choose(const Mark& first, const Mark& second);
 
- private:
   // A block of memory.
   struct Memory {
     SymInt bytes;
     std::uint32_t made = 0, last_use = 0;  // call numbers, from 1; 0: live from the start
   };
+  const std::vector<Memory>& memories() const { return memories_; }
 
   // The memory of a call with a known total cost, without that of its results.
   struct Extra {
@@ -135,7 +137,9 @@ class CostLog {
     SymInt made;  // bytes allocated in total
     SymInt held;  // bytes live at the peak
   };
+  const std::vector<Extra>& extra() const { return extra_; }
 
+ private:
   void begin_call();
   void use(const AbstractValue& value);
   void use(const MemoryId& memory, std::uint32_t until);
@@ -145,9 +149,10 @@ class CostLog {
   std::optional<SymInt> peak(const Mark& mark, TermSums& terms) const;
 
   ShapeEnv& dimensions_;
-  std::uint32_t number_;      // MemoryId::log
-  std::uint32_t calls_ = 0;   // the number of the latest call
-  std::vector<SymInt> macs_;  // by call, without zeros
+  std::uint32_t number_;           // MemoryId::log
+  std::uint32_t calls_ = 0;        // the number of the latest call
+  std::vector<SymInt> macs_;       // by call, without zeros
+  std::vector<SymInt> uncounted_;  // of them, those that torch.utils.flop_counter does not count
   std::vector<std::pair<std::string, std::int64_t>> unknown_;
   std::int64_t unsized_ = 0;
   std::int64_t uses_ = 0;

@@ -1,6 +1,7 @@
 #include "costs/graph_costs.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -141,12 +142,67 @@ class GraphCosts {
     module_graph_.cost = std::move(cost);
   }
 
+  // Returns what happens to memory in the calls of the last run(), whose peak must be a number.
+  MemoryTimeline timeline() {
+    MemoryTimeline timeline;
+    timeline.steps.resize(calls_.size() + 1);
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      const Node& node = graph_.node(calls_[i]);
+      timeline.steps[i + 1] = {node.name, node.scope->module_path, *node.target};
+    }
+    const auto number = [](const SymInt& size) { return size.number().value_or(0); };
+    std::vector<std::int64_t> freed(timeline.steps.size()), inside(timeline.steps.size());
+    for (const CostLog::Memory& memory : costs_.log().memories()) {
+      timeline.steps[memory.made].allocated += number(memory.bytes);
+      if (memory.last_use < freed.size()) freed[memory.last_use] += number(memory.bytes);
+    }
+    std::int64_t live = 0;
+    for (const CostLog::Extra& extra : costs_.log().extra()) inside[extra.call] += number(extra.held);
+    for (std::size_t i = 0; i < timeline.steps.size(); ++i) {
+      MemoryTimeline::Step& step = timeline.steps[i];
+      live += step.allocated;
+      step.live = live + inside[i];
+      if (step.live > timeline.steps[timeline.peak].live) timeline.peak = i;
+      step.kept = live -= freed[i];
+    }
+    for (const CostLog::Extra& extra : costs_.log().extra())
+      add_saturated(timeline.steps[extra.call].allocated, number(extra.made));
+    add_tensors(timeline);
+    return timeline;
+  }
+
  private:
+  void add_tensors(MemoryTimeline& timeline) {
+    std::size_t held = 0;
+    const auto add = [&](NodeId id, const SymInt& bytes, bool is_inside, std::size_t made,
+                         std::size_t last_use) {
+      const Node& node = graph_.node(id);
+      const bool is_live = made <= timeline.peak && timeline.peak <= last_use;
+      if (is_live && bytes.number().value_or(0) > 0)
+        timeline.tensors.push_back({node.name, node.scope->module_path, *bytes.number(), is_inside, made,
+                                    std::min(last_use, timeline.steps.size() - 1)});
+    };
+    for (const CostLog::Memory& memory : costs_.log().memories()) {
+      add(memory.made == 0 ? held_[held++] : calls_[memory.made - 1], memory.bytes, false, memory.made,
+          memory.last_use);
+    }
+    for (const CostLog::Extra& extra : costs_.log().extra())
+      add(calls_[extra.call - 1], extra.held, true, extra.call, extra.call);
+    std::ranges::stable_sort(timeline.tensors, std::greater(), &MemoryTimeline::Tensor::bytes);
+  }
+
   void add(const Node& node) {
-    if (costs_.add(node)) return set_cost(node, costs_.last());
+    if (costs_.add(node)) {
+      calls_.push_back(node.id);
+      return set_cost(node, costs_.last());
+    }
     if (node.op == Opcode::kCallFunction) return graph_.set_cost(node.id, std::nullopt);
     // The inputs of a subgraph are live in the outer graph, and counted there.
-    if (node.op == Opcode::kPlaceholder && !is_subgraph_) costs_.log().hold(costs_.known(node.id));
+    if (node.op == Opcode::kPlaceholder && !is_subgraph_) {
+      const std::size_t before = costs_.log().memories().size();
+      costs_.log().hold(costs_.known(node.id));
+      held_.insert(held_.end(), costs_.log().memories().size() - before, node.id);
+    }
     if (node.op != Opcode::kGetAttr) return;
     const Owned* owned = find_owned(*node.target);
     if (owned != nullptr && owned->is_packed) costs_.known(node.id) = packed_value(*owned->stored);
@@ -196,6 +252,8 @@ class GraphCosts {
   Graph& graph_;
   bool is_subgraph_;
   NodeCosts costs_;
+  std::vector<NodeId> calls_;  // nodes with a cost, by their number in the log, from 1
+  std::vector<NodeId> held_;   // inputs, by block of memory
   std::unordered_map<std::string_view, Owned> constants_;
   OwnedBytes &read_, &all_;  // bytes read by the current node, and by all nodes
   // The cost of the latest node with each target: the next one mostly has the same.
@@ -209,6 +267,18 @@ void add_costs(GraphCollection& collection) {
   OwnedBytes read, all;
   const CustomCosts custom(collection.custom_costs);
   for (ModuleGraph& graph : collection.graphs) GraphCosts(owned, custom, read, all, graph, false).run();
+}
+
+std::optional<MemoryTimeline> find_timeline(const GraphCollection& collection) {
+  if (collection.graphs.empty()) return std::nullopt;
+  ModuleGraph graph = collection.graphs.front();
+  if (!graph.cost || !graph.cost->peak_bytes || !graph.cost->peak_bytes->is_number()) return std::nullopt;
+  const OwnedTensors owned(collection.parameters);
+  OwnedBytes read, all;
+  const CustomCosts custom(collection.custom_costs);
+  GraphCosts costs(owned, custom, read, all, graph, false);
+  costs.run();
+  return costs.timeline();
 }
 
 namespace {
@@ -437,7 +507,7 @@ class SizeSetter {
     }
   }
   void set(Cost& cost) const {
-    for (auto* part : {&cost.macs, &cost.activation_bytes, &cost.peak_bytes}) {
+    for (auto* part : {&cost.macs, &cost.uncounted_macs, &cost.activation_bytes, &cost.peak_bytes}) {
       if (*part) *part = number(**part);
     }
   }

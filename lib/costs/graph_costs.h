@@ -1,18 +1,26 @@
-// The costs of graphs and their nodes.
+// The costs of graphs and their nodes, for named sizes and for numbers in their place (--at).
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "analysis/memory_timeline.h"
 #include "graph/graph_collection.h"
 
 namespace fxtrace::internal {
 
+// The costs of graphs and their nodes.
+
 // Computes `cost` of every node, graph and subgraph.  For calls of leaves, and of functions kept as one call,
 // it starts from the cost that the front end has set on the node, which is without bytes of parameters.
 void add_costs(GraphCollection& collection);
+
+// Returns what happens to memory in the calls of the root's graph, from the peak that add_costs() finds;
+// nothing unless that is a number.
+std::optional<MemoryTimeline> find_timeline(const GraphCollection& collection);
 
 // Numbers for the named sizes of a model (--at), so that its costs become numbers.
 

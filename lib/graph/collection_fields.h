@@ -78,6 +78,7 @@ void describe(auto& io, Like<Meta> auto& meta) {
 
 void describe(auto& io, Like<Cost> auto& cost) {
   io.nullable("macs", cost.macs);
+  io.optional("uncounted_macs", cost.uncounted_macs);
   io.optional("parameter_bytes", cost.parameter_bytes);
   io.nullable("activation_bytes", cost.activation_bytes);
   io.optional("peak_bytes", cost.peak_bytes);

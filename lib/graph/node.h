@@ -27,6 +27,8 @@ struct Cost {
   // these.  Elementwise operations, reductions and normalisations count none, as in torch.utils.flop_counter,
   // which counts two FLOPs for each MAC.
   std::optional<SymInt> macs;
+  // The part of `macs` that torch.utils.flop_counter does not count; absent: none.
+  std::optional<SymInt> uncounted_macs = std::nullopt;
   // Bytes of parameters, buffers and constants that are read, shared ones once.
   std::int64_t parameter_bytes = 0;
   // Bytes allocated for results; views and in-place operations allocate none.

@@ -1,4 +1,4 @@
-// Edits of a graph that keep references to its nodes (signature, constants, subgraphs) consistent.
+// Edits of a graph that keep references to its nodes consistent, and nodes that stand for others.
 #pragma once
 
 #include <concepts>
@@ -14,6 +14,8 @@
 #include "graph/graph_collection.h"
 
 namespace fxtrace::internal {
+
+// Edits of a graph that keep references to its nodes (signature, constants, subgraphs) consistent.
 
 // Replaces `from` by `to` for all users and in the signature, and erases `from`.
 void replace_node(ModuleGraph& graph, NodeId from, NodeId to);

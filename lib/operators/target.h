@@ -1,11 +1,13 @@
-// Targets of call_function nodes, and a parser for them: "aten.add.Tensor", "operator.add",
-// "higher_order.cond".
+// Targets of call_function nodes, and what is known of them by their names.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
 namespace fxtrace::internal {
+
+// Targets of call_function nodes, and a parser for them: "aten.add.Tensor", "operator.add",
+// "higher_order.cond".
 
 enum class TargetKind : std::uint8_t {
   kOperator,     // an operator of torch.ops: namespace, name and overload

@@ -38,6 +38,7 @@ OperatorEntry make_entry(const Operator& op) {
   entry.shape = of_name.shape;
   entry.renamed = of_name.renamed;
   entry.macs = find_cost_rule(op);
+  entry.counted = find_counted(op);
   entry.value = own.value != nullptr ? own.value : all.value;
   entry.batch = own.batch.empty() ? all.batch : own.batch;
   if (entry.batch.empty() && (entry.traits & traits::kPointwise) != 0) entry.batch = kBroadcast;

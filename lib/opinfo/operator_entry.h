@@ -56,7 +56,8 @@ struct OperatorEntry {
   std::vector<AbstractValue> defaults;  // by argument; unknown for an argument without a default
   ShapeRule shape = nullptr;
   ValueRule value = nullptr;
-  CostRule macs = nullptr;   // null: the cost is unknown
+  CostRule macs = nullptr;  // null: the cost is unknown
+  Counted counted = Counted::kNever;
   BatchingRule batch;        // empty: there is no rule
   std::string_view renamed;  // what rules call the arguments (OperatorFacts::renamed)
   std::string_view sizes;    // the argument that lists the sizes of the result; empty: none

@@ -1,29 +1,4 @@
-// Signatures: what a regular operator does, as one text in its row.  Sizes and dtypes of results, what torch
-// refuses, multiply-accumulates and the batching rule follow from it.
-//
-//   mm      "mk * kn -> mn"
-//   addmm   "mn + mk * kn -> mn"
-//   linear  "...k * nk + n -> ...n | ...k * k + ... -> ..."
-//   eigh    "...nn -> ...n:real ...nn"
-//   sum     "... -> .../dim:sum"
-//   sub     "...:number ...:number -> ..."
-//   zeros   "-> <size>:float32"
-//
-// Words before the arrow are the first arguments of the schema, those behind it the results, of which an
-// overload may have fewer.
-// - Sizes: a letter is a dimension, which has one size wherever it stands, "?" one of unknown size, "m&n" the
-//   smaller of two; "..." are any dimensions, broadcast (a number has none); "<size>" those that the argument
-//   `size` lists.
-//   "/dim" removes those that the argument `dim` names, or makes them 1 (`keepdim`).  Of several forms
-//   between "|", a call has the first that fits its ranks.
-// - Signs: "*" stands between factors, and a letter that two have and the result lacks is summed over.  What
-//   stands at "+" is added, and so is expanded to the result.
-// - Dtypes: where there is a sum, factors and what is added have one dtype, which is the result's; otherwise
-//   dtypes are promoted.  Behind ":", a result has the dtype "int32", that of the "first" argument, or what
-//   "float", "real", "complex", "sum" make of it (shape_helpers.h); and an argument has to be "floating",
-//   "real", "inexact", a "number" (no bool) or an "index".  An argument `dtype` or `out_dtype` of the call
-//   comes first.
-// - Multiply-accumulates: the sizes of the result that factors have, times those summed over.
+// The row of an operator: its signature, and all else that is known of it.
 #pragma once
 
 #include <array>
@@ -44,6 +19,33 @@
 #include "symbolic/sym_int.h"
 
 namespace fxtrace::internal {
+
+// Signatures: what a regular operator does, as one text in its row.  Sizes and dtypes of results, what torch
+// refuses, multiply-accumulates and the batching rule follow from it.
+//
+//   mm      "mk * kn -> mn"
+//   addmm   "mn + mk * kn -> mn"
+//   linear  "...k * nk + n -> ...n | ...k * k + ... -> ..."
+//   eigh    "...nn -> ...n:real ...nn"
+//   sum     "... -> .../dim:sum"
+//   sub     "...:number ...:number -> ..."
+//   zeros   "-> <size>:float32"
+//
+// Words before the arrow are the first arguments of the schema, those behind it the results, of which an
+// overload may have fewer.
+// - Sizes: a letter is a dimension, which has one size wherever it stands, "?" one of unknown size, "m&n" the
+//   smaller of two; "...", at the front of a word, are any dimensions, broadcast (a number has none); "<size>" those that the argument
+//   `size` lists.
+//   "/dim" removes those that the argument `dim` names, or makes them 1 (`keepdim`).  Of several forms
+//   between "|", a call has the first that fits its ranks.
+// - Signs: "*" stands between factors, and a letter that two have and the result lacks is summed over.  What
+//   stands at "+" is added, and so is expanded to the result.
+// - Dtypes: where there is a sum, factors and what is added have one dtype, which is the result's; otherwise
+//   dtypes are promoted.  Behind ":", a result has the dtype "int32", that of the "first" argument, or what
+//   "float", "real", "complex", "sum" make of it (shape_helpers.h); and an argument has to be "floating",
+//   "real", "inexact", a "number" (no bool) or an "index".  An argument `dtype` or `out_dtype` of the call
+//   comes first.
+// - Multiply-accumulates: the sizes of the result that factors have, times those summed over.
 
 struct SignatureWord {
   std::string dims;             // '.' stands for "..."

@@ -1,5 +1,5 @@
-// Maps operators of TorchScript to the Python call with the same meaning: a function, an attribute, or an
-// operator of torch.ops; and Python functions back to operators.
+// Operators of TorchScript as calls of Python with the same meaning, and back; numbers that these do not
+// take.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,9 @@
 #include "operators/schema.h"
 
 namespace fxtrace::internal {
+
+// Maps operators of TorchScript to the Python call with the same meaning: a function, an attribute, or an
+// operator of torch.ops; and Python functions back to operators.
 
 // The kind of Python call, and how an operator's arguments map to those of the call.
 enum class TargetForm : std::uint8_t {

@@ -1,4 +1,4 @@
-// Traits of operators: those that LibTorch's tags give, and those of the operator's row in its family.
+// Traits of operators: what they do with their arguments, by their tags and rows.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,8 @@
 #include "operators/operators.h"
 
 namespace fxtrace::internal {
+
+// Traits of operators: those that LibTorch's tags give, and those of the operator's row in its family.
 
 // Computes the traits of an operator, for the code that makes its entry (operator_entry.h); others ask
 // traits_of().

@@ -1,5 +1,4 @@
-// The looks of boxes and nodes, which determine colours and shapes, and other elements that all formats
-// share.
+// What all pictures share: the looks of boxes and nodes, the size of a page, arguments as labels.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +15,9 @@
 #include "pictures/picture.h"
 
 namespace fxtrace::internal {
+
+// The looks of boxes and nodes, which determine colours and shapes, and other elements that all formats
+// share.
 
 enum class Look : std::uint8_t { kPort, kModule, kOperation, kMethod, kAttribute, kClosed, kFailed };
 inline constexpr Look kLooks[] = {Look::kPort,      Look::kModule, Look::kOperation, Look::kMethod,

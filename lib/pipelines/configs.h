@@ -1,4 +1,4 @@
-// Configurations for what is asked of a model.
+// Configurations for what is asked of a model, and of backends.
 #pragma once
 
 #include <string>
@@ -10,6 +10,8 @@
 #include "trace/options/options.h"
 
 namespace fxtrace::internal {
+
+// Configurations for what is asked of a model.
 
 // Returns the configuration for a trace that computes costs, which need the operators inside of every module:
 // without default leaves, unless the user says which modules are leaves.  TorchScript without --input keeps

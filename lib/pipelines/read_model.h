@@ -1,4 +1,5 @@
-// What the work of a command reports and keeps while it runs, in whichever process that is.
+// The path from files to collections: identify, load, trace, finish; one model, a pair, or what an earlier
+// trace saved.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,8 @@
 #include "trace/search/trace.h"
 
 namespace fxtrace::internal {
+
+// What the work of a command reports and keeps while it runs, in whichever process that is.
 
 // The code that runs, for the diagnosis of a crash.
 enum class Stage { kFxtrace, kLoadLibTorch, kLoadOperators, kRunModel };

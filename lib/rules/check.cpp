@@ -184,8 +184,9 @@ class Checker {
       Rule& rule = report_.rules[rule_];
       const auto settle = [&](Pattern& pattern) {
         for (std::string& name : pattern.settle(names))
-          add_unknown(std::move(name), false,
-                      [&](const std::string& text) { return nearest_names(text, names); });
+          if (!rule.is_shipped)
+            add_unknown(std::move(name), false,
+                        [&](const std::string& text) { return nearest_names(text, names); });
       };
       std::ranges::for_each(rule.operators, settle);
       if (!rule.requirement) continue;
@@ -485,6 +486,9 @@ class Checker {
       case Requirement::Relation::kAtMost:
       case Requirement::Relation::kAtLeast:
         return counted(rule);
+      case Requirement::Relation::kHasConstant:
+        given_constants(rule);
+        break;
       case Requirement::Relation::kFollowedBy:
       case Requirement::Relation::kPrecededBy:
         neighbours(rule);
@@ -550,6 +554,55 @@ class Checker {
     const std::size_t before = report_.offences.size();
     add_hidden(rule.subject);  // hidden calls may decide the rule
     if (!is_most && report_.offences.size() == before) add_whole(message, false, rule.count - count);
+  }
+
+  // Checks has-constant.  A parameter, a number, and what is computed from these alone is constant.
+  void given_constants(const Requirement& rule) {
+    for (const GraphView& view : views_) {
+      const Graph& graph = view.graph->graph;
+      std::unordered_set<std::uint32_t> constants;  // nodes
+      for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
+        const Node& node = graph.node(id);
+        std::size_t inputs = 0, computed = 0;
+        for_each_input(node, [&](NodeId input) {
+          ++inputs;
+          computed += constants.contains(input.index) ? 0 : 1;
+        });
+        if (node.op == Opcode::kGetAttr || (is_call(node) && inputs > 0 && computed == 0))
+          constants.insert(id.index);
+        if (node.op != Opcode::kCallFunction || !matches(node, rule.subject)) continue;
+        const auto& [name, argument] = argument_of(node, rule.arguments);
+        bool is_constant = argument != nullptr && !argument->is<Argument::None>();
+        if (is_constant)
+          for_each_value(*argument, [&](const Argument& value) {
+            const NodeId* part = value.get_if<NodeId>();
+            is_constant = is_constant && (part == nullptr || constants.contains(part->index));
+          });
+        if (is_constant != rule.is_negated) continue;
+        add(name_of(node) +
+                (is_constant           ? " has a constant "
+                 : argument == nullptr ? " has no "
+                                       : " computes its ") +
+                name,
+            name_of(node), place_in(view, node), node.source);
+      }
+    }
+  }
+
+  // Returns the argument of one of these names that the operator has, or else the first name; null when it is
+  // not given.
+  static std::pair<std::string, const Argument*> argument_of(const Node& node,
+                                                             const std::vector<std::string>& names) {
+    const TargetParts target = target_parts(node);
+    const Operator* op = target.kind == TargetKind::kOperator ? find_operator(target) : nullptr;
+    for (const std::string& name : names) {
+      for (const auto& [key, value] : node.kwargs) {
+        if (key == name) return {name, &value};
+      }
+      const auto place = op == nullptr ? std::nullopt : op->schema().find_argument(name);
+      if (place) return {name, *place < node.args.size() ? &node.args[*place] : nullptr};
+    }
+    return {names.front(), nullptr};
   }
 
   // --- neighbours ---

@@ -1,4 +1,4 @@
-// Report reader: reads the output of `fxtrace check --json` for one model.
+// Reports of `fxtrace check` as JSON: their fields, and a reader.
 #pragma once
 
 #include <compare>
@@ -14,6 +14,8 @@
 #include "rules/check.h"
 
 namespace fxtrace::internal {
+
+// Report reader: reads the output of `fxtrace check --json` for one model.
 
 // Reads a report.  `name` names the text in errors.  Its rules have the parts that are shown to users, and
 // not the parts that are checked.  Throws Error(kInput).
@@ -71,6 +73,7 @@ void describe(auto& io, Like<CheckReport> auto& report) {
   describe_counts(io, report, report.has_baseline);
   io.lines("rules", report.rules, [&](auto& rule) {
     const auto index = static_cast<std::size_t>(&rule - report.rules.data());
+    io.field("id", rule.id);
     io.field("name", rule.name);
     io.field("kind", rule.kind);
     io.field("text", rule.text);
@@ -81,6 +84,7 @@ void describe(auto& io, Like<CheckReport> auto& report) {
   });
   io.lines("offences", report.offences, [&](auto& offence) {
     io.named("rule", offence.rule, report.rules, &Rule::name);
+    io.derived("id", report.rules[offence.rule].id);
     io.derived("severity", report.rules[offence.rule].severity);
     io.field("undecided", offence.is_undecided);
     if (io.has("known", report.has_baseline)) io.field("known", offence.is_known);

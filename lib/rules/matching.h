@@ -1,4 +1,4 @@
-// Patterns of rules: globs over operators and types of modules.
+// What rules match: operators and types by patterns, and the places of modules.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,8 @@
 #include "support/text/glob.h"
 
 namespace fxtrace::internal {
+
+// Patterns of rules: globs over operators and types of modules.
 
 // One or more globs (support/text/glob.h), with "|" between them.  A glob stands for the operators and
 // functions whose target, with or without its overload, it matches ("aten.add", "aten.add.*",

@@ -41,15 +41,16 @@ struct RelationRow {
   const char* word;
   Relation relation;
 };
-constexpr std::array<RelationRow, 5> kRelations{{{"followed-by", Relation::kFollowedBy},
+constexpr std::array<RelationRow, 6> kRelations{{{"followed-by", Relation::kFollowedBy},
                                                  {"preceded-by", Relation::kPrecededBy},
                                                  {"within", Relation::kWithin},
                                                  {"at-most", Relation::kAtMost},
-                                                 {"at-least", Relation::kAtLeast}}};
+                                                 {"at-least", Relation::kAtLeast},
+                                                 {"has-constant", Relation::kHasConstant}}};
 
 constexpr const char* kForms =
     "a rule is 'no X', 'X followed-by Y', 'X preceded-by Y', 'X within Y', 'no X followed-by Y', "
-    "'X at-most N' or 'X at-least N'";
+    "'X at-most N', 'X at-least N' or 'X has-constant ARGUMENT'";
 
 class RequirementParser {
  public:
@@ -64,18 +65,26 @@ class RequirementParser {
     Requirement rule{.is_negated = is_negated,
                      .subject = pattern(take("an operator or a type")),
                      .object = {},
-                     .path = {}};
+                     .path = {},
+                     .arguments = {}};
     if (rule.subject.has_word())
       throw wrong(words_[next_ - 1], "is only allowed after followed-by or preceded-by");
     if (next_ == words_.size()) {
       if (is_negated) return rule;
-      throw wrong_at(text_.size(), "expected followed-by, preceded-by, within, at-most or at-least");
+      throw wrong_at(text_.size(),
+                     "expected followed-by, preceded-by, within, at-most, at-least or has-constant");
     }
     const Word relation = words_[next_++];
     rule.relation = relation_of(relation);
     if (rule.relation == Relation::kAtMost || rule.relation == Relation::kAtLeast) {
       if (is_negated) throw wrong(relation, "cannot be combined with 'no'");
       rule.count = number(take("a number"));
+    } else if (rule.relation == Relation::kHasConstant) {
+      for (std::string_view names = take("an argument").text; !names.empty();) {
+        const std::size_t end = std::min(names.find('|'), names.size());
+        rule.arguments.emplace_back(names.substr(0, end));
+        names.remove_prefix(std::min(end + 1, names.size()));
+      }
     } else {
       const Word object =
           take(rule.relation == Relation::kWithin ? "a type or '@PATH'" : "an operator or a type");
@@ -128,6 +137,53 @@ class RequirementParser {
   std::size_t next_ = 0;
 };
 
+// The first row of a kind is that of its rules, in the order of ProgramFaultKind and SecurityKind.
+constexpr auto kClasses = std::to_array<RuleClass>({
+    {RuleKind::kNoFailed, "no-failed", "no module fails to trace", "tracing"},
+    {RuleKind::kMaxParameters, "max-params", "at most so many parameters", "costs"},
+    {RuleKind::kMaxMacs, "max-macs", "at most so many MACs", "costs"},
+    {RuleKind::kMaxActivations, "max-activations", "at most so many bytes of activations", "costs"},
+    {RuleKind::kMaxPeak, "max-peak", "at most so many bytes of activations at a time", "costs"},
+    {RuleKind::kDeny, "deny-operator", "no operator and no module that is denied", "operators"},
+    {RuleKind::kOps, "only-operators", "only operators that are allowed", "operators"},
+    {RuleKind::kRequire, "require-operator", "operators and modules are where and as many as required",
+     "operators"},
+    {RuleKind::kBackend, "backend-operator", "a backend takes every operator", "operators"},
+    {RuleKind::kVerifyContent, "verify-content", "the bytes of every record match their checksum", "file"},
+    {RuleKind::kProgram, "program-form", "the file has the form of a program", "file"},
+    {RuleKind::kProgram, "program-signature", "inputs and outputs are those of the graph and of the archive",
+     "file"},
+    {RuleKind::kProgram, "program-record", "records hold the tensors that are in them", "file"},
+    {RuleKind::kProgram, "program-meta", "what is said of values holds", "file"},
+    {RuleKind::kProgram, "program-call", "calls fit the schemas of their operators", "file"},
+    {RuleKind::kProgram, "program-module", "modules are listed as they are called", "file"},
+    {RuleKind::kSecurity, "security-pickle", "no pickle that would run code", "security", "cwe-502", "9.3"},
+    {RuleKind::kSecurity, "security-code", "no code that reaches beyond tensors", "security", "cwe-94",
+     "9.3"},
+    {RuleKind::kSecurity, "security-path", "no record outside of the archive's folder", "security", "cwe-22",
+     "8.1"},
+    {RuleKind::kSecurity, "security-size", "sizes of records fit together", "security", "cwe-1284", "6.5"},
+    {RuleKind::kSecurity, "security-unknown", "nothing that is not recognised", "security", "cwe-20", "5.0"},
+    {RuleKind::kSecurity, "security-library", "no operators or classes that need a library", "security",
+     "cwe-829", "3.9"},
+});
+
+const RuleClass* first_class(RuleKind kind) { return std::ranges::find(kClasses, kind, &RuleClass::kind); }
+
+const RuleClass* find_class(std::string_view id) {
+  const RuleClass* found = std::ranges::find(kClasses, id, &RuleClass::id);
+  return found == kClasses.end() ? nullptr : found;
+}
+
+Rule rule_of(const RuleClass& about) {
+  Rule rule;
+  rule.kind = about.kind;
+  rule.id = rule.name = about.id;
+  rule.text = about.title;
+  return rule;
+}
+Rule rule_of(RuleKind kind) { return rule_of(*first_class(kind)); }
+
 // Returns the text with single spaces between words.
 std::string normal(std::string_view text) { return joined(words_in(text), &Word::text, " "); }
 
@@ -149,51 +205,53 @@ const char* to_string(RuleKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-Requirement parse_requirement(std::string_view text) { return RequirementParser(text).parse(); }
-
-Rule no_failed_rule() {
-  Rule rule;
-  rule.name = "no-failed";
-  rule.text = "no module fails to trace";
-  return rule;
+const RuleClass& class_of(const Rule& rule) {
+  const RuleClass* own = find_class(rule.id);
+  return own == nullptr ? *first_class(rule.kind) : *own;
 }
 
-Rule limit_rule(RuleKind kind, std::int64_t limit) {
-  Rule rule;
-  rule.kind = kind;
-  rule.limit = limit;
-  switch (kind) {
-    case RuleKind::kMaxParameters:
-      rule.name = "max-params";
-      rule.text = "at most " + with_separators(limit) + " parameters";
-      break;
-    case RuleKind::kMaxMacs:
-      rule.name = "max-macs";
-      rule.text = "at most " + with_separators(limit) + " MACs";
-      break;
-    case RuleKind::kMaxActivations:
-      rule.name = "max-activations";
-      rule.text = "at most " + with_separators(limit) + " bytes of activations";
-      break;
+const char* heading_of(const RuleClass& about) {
+  switch (about.kind) {
+    case RuleKind::kDeny:
+    case RuleKind::kOps:
+    case RuleKind::kRequire:
+      return "rules-over-operators-types-and-neighbours";
+    case RuleKind::kProgram:
+      return "is-the-file-of-a-program-right";
+    case RuleKind::kSecurity:
+      return "what-the-file-would-have-a-reader-do";
     default:
-      rule.name = "max-peak";
-      rule.text = "at most " + with_separators(limit) + " bytes of activations at a time";
+      return "does-the-model-hold-to-our-rules";
   }
+}
+
+std::string title_of(const Rule& rule) {
+  return find_class(rule.id) == nullptr ? rule.text : class_of(rule).title;
+}
+
+Requirement parse_requirement(std::string_view text) { return RequirementParser(text).parse(); }
+
+Rule no_failed_rule() { return rule_of(RuleKind::kNoFailed); }
+
+Rule limit_rule(RuleKind kind, std::int64_t limit) {
+  constexpr std::string_view kMany = "so many";
+  Rule rule = rule_of(kind);
+  rule.limit = limit;
+  rule.text.replace(rule.text.find(kMany), kMany.size(), with_separators(limit));
   return rule;
 }
 
 Rule deny_rule(std::string_view pattern) {
-  Rule rule;
-  rule.kind = RuleKind::kDeny;
+  Rule rule = rule_of(RuleKind::kDeny);
   rule.text = "no " + std::string(pattern);
   rule.name = "deny " + std::string(pattern);
-  rule.requirement = Requirement{.is_negated = true, .subject = Pattern(pattern), .object = {}, .path = {}};
+  rule.requirement =
+      Requirement{.is_negated = true, .subject = Pattern(pattern), .object = {}, .path = {}, .arguments = {}};
   return rule;
 }
 
 Rule require_rule(std::string_view text) {
-  Rule rule;
-  rule.kind = RuleKind::kRequire;
+  Rule rule = rule_of(RuleKind::kRequire);
   rule.requirement = parse_requirement(text);
   rule.text = normal(text);
   rule.name = rule.text;
@@ -201,8 +259,7 @@ Rule require_rule(std::string_view text) {
 }
 
 Rule ops_rule(std::string_view text, const std::string& name) {
-  Rule rule;
-  rule.kind = RuleKind::kOps;
+  Rule rule = rule_of(RuleKind::kOps);
   rule.name = "ops " + name;
   rule.text = "only operators of " + name;
   std::size_t number = 0;
@@ -226,8 +283,7 @@ Rule ops_rule(std::string_view text, const std::string& name) {
 }
 
 Rule backend_rule(const std::string& set, const std::string& set_text) {
-  Rule rule;
-  rule.kind = RuleKind::kBackend;
+  Rule rule = rule_of(RuleKind::kBackend);
   rule.name = "backend " + set;
   rule.text = set + " takes every operator";
   rule.set = set;
@@ -235,50 +291,23 @@ Rule backend_rule(const std::string& set, const std::string& set_text) {
   return rule;
 }
 
-Rule content_rule() {
-  Rule rule;
-  rule.kind = RuleKind::kVerifyContent;
-  rule.name = "verify-content";
-  rule.text = "the bytes of every record match their checksum";
-  return rule;
-}
+Rule content_rule() { return rule_of(RuleKind::kVerifyContent); }
 
 std::vector<Rule> program_rules() {
-  constexpr std::array<const char*, kProgramFaultKinds> kTexts = {
-      "the file has the form of a program",
-      "inputs and outputs are those of the graph and of the archive",
-      "records hold the tensors that are in them",
-      "what is said of values holds",
-      "calls fit the schemas of their operators",
-      "modules are listed as they are called"};
   std::vector<Rule> rules;
   for (std::size_t i = 0; i < kProgramFaultKinds; ++i) {
-    Rule rule;
-    rule.kind = RuleKind::kProgram;
-    rule.program = static_cast<ProgramFaultKind>(i);
-    rule.name = std::string("program-") + to_string(rule.program);
-    rule.text = kTexts[i];
-    rules.push_back(std::move(rule));
+    rules.push_back(rule_of(first_class(RuleKind::kProgram)[i]));
+    rules.back().program = static_cast<ProgramFaultKind>(i);
   }
   return rules;
 }
 
 std::vector<Rule> security_rules() {
-  constexpr std::array<const char*, kSecurityKinds> kTexts = {"no pickle that would run code",
-                                                              "no code that reaches beyond tensors",
-                                                              "no record outside of the archive's folder",
-                                                              "sizes of records fit together",
-                                                              "nothing that is not recognised",
-                                                              "no operators or classes that need a library"};
   std::vector<Rule> rules;
   for (std::size_t i = 0; i < kSecurityKinds; ++i) {
-    Rule rule;
-    rule.kind = RuleKind::kSecurity;
-    rule.security = static_cast<SecurityKind>(i);
-    rule.name = std::string("security-") + to_string(rule.security);
-    rule.text = kTexts[i];
-    if (rule.security == SecurityKind::kLibrary) rule.severity = Severity::kWarning;
-    rules.push_back(std::move(rule));
+    rules.push_back(rule_of(first_class(RuleKind::kSecurity)[i]));
+    rules.back().security = static_cast<SecurityKind>(i);
+    if (rules.back().security == SecurityKind::kLibrary) rules.back().severity = Severity::kWarning;
   }
   return rules;
 }
@@ -307,6 +336,13 @@ std::int64_t read_amount(const JsonValue& value) {
   return amount;
 }
 
+bool is_id(std::string_view text) {
+  constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  return text.size() <= 64 && !text.starts_with('-') && !text.ends_with('-') &&
+         text.find("--") == std::string_view::npos &&
+         text.find_first_not_of(kCharacters) == std::string_view::npos;
+}
+
 class RuleReader {
  public:
   RuleReader(const std::string& file, const std::function<std::string(const std::string&)>& read_file,
@@ -316,7 +352,7 @@ class RuleReader {
   // Reads one object, in which exactly one key is a kind of rule.
   std::vector<Rule> read(const JsonValue& value) const {
     object_fields(value, "a rule: an object");
-    std::vector<std::string> known = {"name", "message", "severity"};
+    std::vector<std::string> known = {"id", "name", "message", "severity"};
     std::vector<std::string> kinds;
     for (int i = 0; i <= static_cast<int>(RuleKind::kSecurity); ++i)
       kinds.emplace_back(to_string(static_cast<RuleKind>(i)));
@@ -411,6 +447,16 @@ class RuleReader {
       for (std::size_t i = 0; i < rules.size(); ++i)
         rules[i].name = rules.size() == 1 ? text : text + " (" + std::to_string(i + 1) + ")";
     }
+    if (const auto id = value.find_or_null("id")) {
+      const std::string text = read_string(*id);
+      if (!is_id(text)) id->fail("expected lower-case words with hyphens between them: 'no-host-sync'");
+      if (find_class(text) != nullptr) id->fail("'" + text + "' is the id of other rules");
+      for (Rule& rule : rules) {
+        if (rule.kind == RuleKind::kProgram || rule.kind == RuleKind::kSecurity)
+          id->fail("the rules of '" + std::string(to_string(rule.kind)) + "' have ids of their own");
+        rule.id = text;
+      }
+    }
     if (const auto message = value.find_or_null("message")) {
       for (Rule& rule : rules) rule.message = read_string(*message);
     }
@@ -443,6 +489,15 @@ void read_rules(std::string_view text, const std::string& file,
       at_place_of(item, [&] { add_rule(rules, std::move(rule)); });
     }
   }
+}
+
+bool add_shipped_rules(std::string_view name, std::vector<Rule>& rules) {
+  const auto found = std::ranges::find(shipped_rules(), name, &ShippedRules::name);
+  if (found == shipped_rules().end()) return false;
+  const std::size_t before = rules.size();
+  read_rules(found->text, std::string(name), {}, [](const Rule&) {}, rules);
+  for (std::size_t i = before; i < rules.size(); ++i) rules[i].is_shipped = true;
+  return true;
 }
 
 }  // namespace fxtrace::internal

@@ -36,20 +36,41 @@ const char* to_string(RuleKind kind);  // "max_params", as in a file of rules
 
 // A requirement, from a text such as "torch.nn.Linear followed-by *.dequantize*".
 struct Requirement {
-  enum class Relation : std::uint8_t { kNone, kFollowedBy, kPrecededBy, kWithin, kAtMost, kAtLeast };
+  enum class Relation : std::uint8_t {
+    kNone,
+    kFollowedBy,
+    kPrecededBy,
+    kWithin,
+    kAtMost,
+    kAtLeast,
+    kHasConstant
+  };
   bool is_negated = false;  // no subject may be in the relation, instead of each must be
   Pattern subject;
   Relation relation = Relation::kNone;  // kNone only if is_negated
   std::optional<Pattern> object;        // for kFollowedBy, kPrecededBy and kWithin
   std::optional<NamePattern> path;      // for kWithin, instead of object: "@encoder.**"
   std::int64_t count = 0;               // for kAtMost and kAtLeast
+  std::vector<std::string> arguments;   // for kHasConstant: names of which the operator has one
+};
+
+// What is said of all rules with one id.
+struct RuleClass {
+  RuleKind kind;
+  const char* id;             // short, and the same in every version: "max-params"
+  const char* title;          // what must hold, without numbers and names: "no module fails to trace"
+  const char* category;       // "tracing", "costs", "operators", "file" or "security"
+  const char* weakness = "";  // the row of the Common Weakness Enumeration: "cwe-502"; empty: none
+  const char* security_severity = "";  // 0.0 to 10.0, as GitHub takes it; empty: not about security
 };
 
 struct Rule {
   RuleKind kind = RuleKind::kNoFailed;
   std::string name;                    // unique among the rules
+  std::string id;                      // of its class, or the author's own; several rules may share it
   std::string text;                    // the condition in words; a baseline compares it
   std::string place;                   // "rules.json: /rules/0"; empty for one of the command line
+  bool is_shipped = false;             // comes with the program, and may name what a model does not have
   std::optional<std::string> message;  // the author's own words for those who break it
   Severity severity = Severity::kError;
   std::int64_t limit = 0;          // for the kMax kinds
@@ -62,6 +83,13 @@ struct Rule {
   ProgramFaultKind program = ProgramFaultKind::kForm;
 };
 
+// Returns the class of the rule's id; of an id of the author's own, that of the rule's kind.
+const RuleClass& class_of(const Rule& rule);
+// Returns the section of docs/how-to/check.md as an anchor: "is-the-file-of-a-program-right".
+const char* heading_of(const RuleClass& about);
+// Returns what all rules with the id of `rule` require: the title of the class, or the rule's own text.
+std::string title_of(const Rule& rule);
+
 // Parses
 //
 //   no X                       there is no X
@@ -70,8 +98,10 @@ struct Rule {
 //   X preceded-by Y            every value that an X takes is that of a Y, and there is one
 //   X within Y                 each X is inside of a module Y; "@PATH" is a glob over paths of modules
 //   X at-most N, X at-least N  bounds on the number of X
+//   X has-constant A           the argument A of each X is given, and no operation of the graph computes it
 //
-// X and Y are patterns (matching.h).  Throws Error(kUsage) that shows the position of the mistake.
+// X and Y are patterns (matching.h), A one or more names with "|" between them.  Throws Error(kUsage) that
+// shows the position of the mistake.
 Requirement parse_requirement(std::string_view text);
 
 Rule no_failed_rule();
@@ -91,6 +121,14 @@ std::vector<Rule> security_rules();  // one for each SecurityKind; libraries are
 // Appends a rule, unless the command line has the same one.  Throws Error(kUsage) if another rule has its
 // name.
 void add_rule(std::vector<Rule>& rules, Rule rule);
+
+// Files of rules that the program contains, by name.
+struct ShippedRules {
+  std::string_view name, text;
+};
+const std::vector<ShippedRules>& shipped_rules();
+// Appends the rules of a shipped file; returns false when there is none of that name.
+bool add_shipped_rules(std::string_view name, std::vector<Rule>& rules);
 
 // Rule file: reads rules from JSON (schemas/check_rules.schema.json).
 

@@ -1,4 +1,4 @@
-// The types of values in bytecode, as far as memory depends on them (bytecode_check.h).
+// The types and values in bytecode of the lite interpreter, as far as memory depends on them.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,8 @@
 #include "security/pickle_check.h"
 
 namespace fxtrace::internal::security {
+
+// The types of values in bytecode, as far as memory depends on them (bytecode_check.h).
 
 class BytecodeTypes {
  public:

@@ -1,5 +1,4 @@
-// The check of the code in a TorchScript archive: the operators that it calls, and the code that runs when
-// the archive is loaded.
+// Checks of code: in TorchScript archives, in programs, and of sources that torch compiles.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +12,9 @@
 #include "support/json_document.h"
 
 namespace fxtrace::internal::security {
+
+// The check of the code in a TorchScript archive: the operators that it calls, and the code that runs when
+// the archive is loaded.
 
 // Reports an offence in a record of code.  `record` is the record's name without the archive's folder.
 using TellOfCode = std::function<void(const std::string& record, SecurityKind kind,

@@ -1,4 +1,4 @@
-// Arrays: small tensors with known elements, and numbers, with which the value rules of operators compute.
+// What is known of a value: shape and dtype, elements of small tensors, strides.
 #pragma once
 
 #include <complex>
@@ -15,6 +15,8 @@
 #include "symbolic/sym_int.h"
 
 namespace fxtrace::internal {
+
+// Arrays: small tensors with known elements, and numbers, with which the value rules of operators compute.
 
 // An element: an integer or bool (0 and 1) or a float, depending on the dtype; or, in place of either, an
 // expression of sizes that is not a number.

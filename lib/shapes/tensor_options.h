@@ -1,4 +1,4 @@
-// The dtypes of torch: names, sizes, categories and promotion.
+// Dtypes and devices of tensors.
 #pragma once
 
 #include <charconv>
@@ -8,6 +8,8 @@
 #include <string_view>
 
 namespace fxtrace::internal {
+
+// The dtypes of torch: names, sizes, categories and promotion.
 
 // In the order of the numbers that TorchScript has for dtypes.
 enum class ScalarType : std::int8_t {

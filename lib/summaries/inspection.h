@@ -27,6 +27,13 @@ struct Inspection {
   std::vector<ConstantInfo> constants;
   std::optional<std::int64_t> max_depth;  // limit for the table of modules
   std::vector<CompiledModel> compiled;    // compiled models in the same archive
+  // The releases of torch that load an exported program.
+  struct LoadsWith {
+    std::string since;                 // the first of them: "2.9"
+    std::optional<std::string> until;  // the first later one that does not
+    std::vector<std::string> because;  // what decides that
+  };
+  std::optional<LoadsWith> loads_with;
 };
 
 // Makes the data from a trace and its description; `method` is the requested method.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "analysis/node_arguments.h"
@@ -70,17 +71,23 @@ TensorCount count_of(const TensorTotal& total) { return {total.elements, total.b
 
 // The costs of a module.
 struct Costs {
-  Sum macs, activation_bytes, weights_read, kv_cache;
+  Sum macs, uncounted_macs, activation_bytes, inputs_read, weights_read, kv_cache;
+  std::map<std::string, Sum> macs_by_dtype;
   std::int64_t unknown = 0, unsized = 0, failed = 0;
+  QuantizedCompute quantization;
   TensorCount counted;      // parameters whose first name is in the module
   bool is_seen = false;     // has nodes in a graph that counts
   bool is_in_body = false;  // has nodes in a subgraph
 
   void add(const Costs& other) {
     macs.add(other.macs);
+    uncounted_macs.add(other.uncounted_macs);
+    for (const auto& [dtype, sum] : other.macs_by_dtype) macs_by_dtype[dtype].add(sum);
     activation_bytes.add(other.activation_bytes);
+    inputs_read.add(other.inputs_read);
     weights_read.add(other.weights_read);
     kv_cache.add(other.kv_cache);
+    quantization.add(other.quantization);
     add_saturated(unknown, other.unknown);
     add_saturated(unsized, other.unsized);
     add_saturated(failed, other.failed);
@@ -137,6 +144,7 @@ class Summarizer {
       add_costs(collection_.graphs[i], counted_.counts[i]);
       add_methods(collection_.graphs[i]);
     }
+    if (!cache_.empty()) add_cache(collection_.graphs.front().graph);
     add_tensors();
     add_failed();
     const auto own = costs_;
@@ -155,6 +163,7 @@ class Summarizer {
     if (!modules().empty()) {
       const Costs& all = costs_[order_.front()];
       summary_.macs = known(all, all.macs);
+      summary_.flops = flops_of(all);
       summary_.activation_bytes = known(all, all.activation_bytes);
       summary_.unsized = all.unsized;
     }
@@ -165,6 +174,7 @@ class Summarizer {
 
  private:
   const std::vector<ModuleRecord>& modules() const { return collection_.modules; }
+  bool is_root(const Graph& graph) const { return &graph == &collection_.graphs.front().graph; }
   bool is_failed(std::size_t i) const {
     return i < modules().size() && modules()[i].status == ModuleStatus::kFailed;
   }
@@ -261,14 +271,23 @@ class Summarizer {
       const std::size_t i = find_module(node.scope->module_path);
       if (i == kNone) continue;
       costs_[i].is_seen = true;
+      if (is_root(graph.graph)) add_inputs(graph.graph, node, costs_[i].inputs_read);
       has_costs_ = has_costs_ || node.cost->has_value();
       if (!node.cost->has_value()) continue;
       // For a closed module, the graphs of its submodules count instead.
       const std::size_t called = node.op == Opcode::kCallModule ? find_module(called_module(node)) : kNone;
       if (is_failed(called) && !has_own_cost(called)) continue;
       add_cost(**node.cost, costs_[i], counts);
+      if ((*node.cost)->macs != SymInt(0))
+        costs_[i].macs_by_dtype[dtype_of(graph.graph, node)].add((*node.cost)->macs);
       costs_[reader_of(graph.graph, node, i)].weights_read.add(SymInt((*node.cost)->parameter_bytes));
       if (node.op == Opcode::kCallFunction) add_keys_and_values(graph.graph, node, costs_[i].kv_cache);
+    }
+    if (counts) {
+      for_each_compute(graph.graph, [&](const Node& node, const QuantizedCompute& compute) {
+        if (const std::size_t i = find_module(node.scope->module_path); i != kNone)
+          costs_[i].quantization.add(compute);
+      });
     }
     has_costs_ = has_costs_ || graph.cost.has_value();
     for_each_graph(graph, [&](const ModuleGraph& body) {
@@ -315,7 +334,61 @@ class Summarizer {
     return least;
   }
 
-  static void add_keys_and_values(const Graph& graph, const Node& node, Sum& to) {
+  // Returns the dtype of the first operand, which tells at what speed a device computes.
+  static std::string dtype_of(const Graph& graph, const Node& node) {
+    std::optional<std::string> dtype;
+    for_each_input(node, [&](NodeId used) {
+      if (!dtype) dtype = graph.node(used).meta->dtype_text();
+    });
+    return dtype.value_or("");
+  }
+
+  // Adds the inputs of the model that no call before the node uses.
+  void add_inputs(const Graph& graph, const Node& node, Sum& to) {
+    for_each_input(node, [&](NodeId used) {
+      const Node& input = graph.node(used);
+      if (input.op == Opcode::kPlaceholder && read_inputs_.insert(used.index).second)
+        to.add(bytes_of(*input.meta));
+    });
+  }
+
+  // Notes the values from which a key or value of attention comes, with all its elements.
+  void follow_cache(const Graph& graph, NodeId key_or_value) {
+    std::vector<NodeId> pending{key_or_value};
+    while (!pending.empty()) {
+      const Node& node = graph.node(pending.back());
+      pending.pop_back();
+      if (!cache_.insert(node.id.index).second) continue;
+      const Operator* op = node.op == Opcode::kCallFunction ? operator_of(node) : nullptr;
+      if (op == nullptr || node.args.empty() || !hands_on_elements(*op)) continue;
+      for_each_reference(node.args[0], [&](NodeId from) { pending.push_back(from); });
+    }
+  }
+
+  // Sums the inputs, buffers and outputs among them.
+  void add_cache(const Graph& graph) {
+    Sum inputs, outputs;
+    std::unordered_set<std::string_view> attributes;
+    for (const NodeId id : graph.order()) {
+      const Node& node = graph.node(id);
+      const bool is_held = cache_.contains(id.index);
+      if (node.op == Opcode::kPlaceholder && is_held) inputs.add(bytes_of(*node.meta));
+      if (node.op == Opcode::kGetAttr && is_held) attributes.insert(*node.target);
+      if (node.op != Opcode::kOutput) continue;
+      for_each_input(node, [&](NodeId used) {
+        const bool is_result = graph.node(used).op == Opcode::kCallFunction;
+        if (is_result && cache_.contains(used.index)) outputs.add(bytes_of(*graph.node(used).meta));
+      });
+    }
+    for (const ParameterRecord& record : collection_.parameters) {
+      if (record.kind == ParameterKind::kBuffer && attributes.contains(record.name))
+        add_saturated(summary_.cache_buffers, byte_count(record));
+    }
+    summary_.cache_inputs = inputs.value();
+    summary_.cache_outputs = outputs.value();
+  }
+
+  void add_keys_and_values(const Graph& graph, const Node& node, Sum& to) {
     const Operator* op = operator_of(node);
     if (op == nullptr) return;
     const OperatorEntry& called = entry_of(*op);
@@ -324,12 +397,15 @@ class Summarizer {
     for (const std::size_t place : {places->first, places->second}) {
       const Argument* argument = NodeArguments(node, called).find_argument(place);
       const auto* id = argument == nullptr ? nullptr : argument->get_if<NodeId>();
-      if (id != nullptr) to.add(cached_bytes(graph, *id));
+      if (id == nullptr) continue;
+      to.add(cached_bytes(graph, *id));
+      if (is_root(graph)) follow_cache(graph, *id);
     }
   }
 
   void add_cost(const Cost& cost, Costs& to, bool counts) {
     to.macs.add(cost.macs);
+    to.uncounted_macs.add(cost.uncounted_macs);
     to.activation_bytes.add(cost.activation_bytes);
     for (const auto& [name, calls] : cost.unknown) {
       add_saturated(to.unknown, calls);
@@ -396,6 +472,15 @@ class Summarizer {
     return SymInt(0);
   }
 
+  std::optional<SymInt> flops_of(const Costs& costs) const {
+    const auto macs = known(costs, costs.macs);
+    if (!macs || costs.uncounted_macs.is_too_large()) return std::nullopt;
+    Sum flops;
+    flops.add(times(macs, 2));
+    flops.add(times(costs.uncounted_macs.value(), -2));
+    return flops.value();
+  }
+
   void make_rows() {
     std::vector<std::size_t> depths(modules().size(), 0);
     for (const std::size_t i : order_) {
@@ -427,9 +512,15 @@ class Summarizer {
     row.shared_parameters = {std::max<std::int64_t>(0, row.parameters.elements - costs.counted.elements),
                              std::max<std::int64_t>(0, row.parameters.bytes - costs.counted.bytes)};
     row.macs = known(costs, costs.macs);
+    row.flops = flops_of(costs);
+    for (const auto& [dtype, sum] : costs.macs_by_dtype) {
+      if (const auto value = sum.value()) row.macs_by_dtype.emplace(dtype, *value);
+    }
     row.activation_bytes = known(costs, costs.activation_bytes);
+    row.inputs_read = known(costs, costs.inputs_read);
     row.weights_read = known(costs, costs.weights_read);
     row.kv_cache = known(costs, costs.kv_cache);
+    row.quantization = costs.quantization;
     row.unknown = costs.unknown;
     row.unsized = costs.unsized;
     row.failed = costs.failed;
@@ -454,6 +545,8 @@ class Summarizer {
   std::vector<ModuleSizes> sizes_;
   std::vector<bool> is_shown_;
   bool has_costs_ = false;
+  // Nodes of the root's graph: inputs that some call uses, and values with keys and values of attention.
+  std::unordered_set<std::uint32_t> read_inputs_, cache_;
 };
 
 // --- changes of the rows ---
@@ -539,8 +632,10 @@ class Facts {
       add(size.elements);
       add(size.bytes);
     }
-    for (const auto& size : {row.macs, row.activation_bytes, row.weights_read, row.kv_cache})
+    for (const auto& size :
+         {row.macs, row.flops, row.activation_bytes, row.inputs_read, row.weights_read, row.kv_cache})
       add(size ? size->text() : "");
+    add(to_string(row.quantization));
     for (const std::int64_t count : {row.unknown, row.unsized, row.failed, row.modules}) add(count);
   }
 
@@ -592,6 +687,10 @@ const char* to_string(CostColumn column) {
       return "kv_cache_bytes";
     case CostColumn::kIntensity:
       return "arithmetic_intensity";
+    case CostColumn::kQuantization:
+      return "quantization";
+    case CostColumn::kFlops:
+      return "flops";
   }
   return "";
 }
@@ -723,9 +822,12 @@ void fold_repeats(ModelSummary& summary) {
       *size = times(*size, row.modules);
     }
     row.macs = times(row.macs, row.modules);
-    for (auto* size : {&row.activation_bytes, &row.weights_read, &row.kv_cache})
+    for (auto* size : {&row.flops, &row.activation_bytes, &row.inputs_read, &row.weights_read, &row.kv_cache})
       *size = times(*size, row.modules);
-    for (std::int64_t* count : {&row.unknown, &row.unsized, &row.failed}) *count = times(*count, row.modules);
+    for (std::int64_t* count :
+         {&row.unknown, &row.unsized, &row.failed, &row.quantization.calls, &row.quantization.quantized})
+      *count = times(*count, row.modules);
+    for (auto& [dtype, macs] : row.macs_by_dtype) macs = times(macs, row.modules).value_or(macs);
   });
   summary.is_folded = true;
 }

@@ -8,8 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "analysis/memory_timeline.h"
 #include "graph/graph_collection.h"
+#include "summaries/accelerator.h"
 #include "summaries/parameter_sizes.h"
+#include "summaries/quantization.h"
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 
@@ -48,19 +51,24 @@ struct SummaryRow {
   // The part of `parameters` that is shared with a module earlier in the table, or outside of this one.  It
   // is not added again in totals.
   TensorCount shared_parameters;
-  std::optional<SymInt> macs, activation_bytes;  // all; absent: unknown
+  // `flops` are two for each MAC that torch.utils.flop_counter counts.  All; absent: unknown.
+  std::optional<SymInt> macs, flops, activation_bytes;
+  std::map<std::string, SymInt> macs_by_dtype;  // of the first operand; "" where it is unknown
+  // inputs_read: bytes of the model's inputs, each for the first call that uses it.
   // weights_read: bytes of the parameters, buffers and constants that operators take, once for each.
   // kv_cache: bytes of the keys and values of attention as a cache keeps them, before they are repeated for
   // several heads.  All; absent: unknown.
-  std::optional<SymInt> weights_read, kv_cache;
-  std::int64_t unknown = 0;  // calls of operators with unknown cost, all
-  std::int64_t unsized = 0;  // calls with unknown sizes, all
-  std::int64_t failed = 0;   // failed modules with calls of unknown cost, all
+  std::optional<SymInt> inputs_read, weights_read, kv_cache;
+  QuantizedCompute quantization;  // all
+  std::int64_t unknown = 0;       // calls of operators with unknown cost, all
+  std::int64_t unsized = 0;       // calls with unknown sizes, all
+  std::int64_t failed = 0;        // failed modules with calls of unknown cost, all
 
   // The module only runs in subgraphs, whose costs count in the module of the node that runs them.
   bool is_in_body = false;
 
   std::optional<Measured> measured;  // set when the model was run
+  std::optional<LeastTime> least;    // set by place_on()
 
   // Returns the part of `parameters` that counts in its parent's row.
   TensorCount counted_parameters() const {
@@ -71,7 +79,7 @@ struct SummaryRow {
 };
 
 // Columns that are shown on request.
-enum class CostColumn : std::uint8_t { kWeights, kKvCache, kIntensity };
+enum class CostColumn : std::uint8_t { kWeights, kKvCache, kIntensity, kFlops, kQuantization };
 const char* to_string(CostColumn column);  // the field of JSON: "weights_read", "kv_cache_bytes"
 
 struct ModelSummary {
@@ -97,13 +105,21 @@ struct ModelSummary {
   // Totals of the whole model, shared tensors once.
   TensorTotal parameters, buffers, constants;
   std::map<std::string, std::int64_t> dtypes;  // bytes by dtype, of all three
-  std::optional<SymInt> macs, activation_bytes, peak_bytes;
+  std::optional<SymInt> macs, flops, activation_bytes, peak_bytes;
+  // Bytes of the inputs, outputs and buffers of the root's graph that hold keys and values of attention: from
+  // which an operator of attention takes them, or to which a graph hands them on, unchanged.
+  std::optional<SymInt> cache_inputs, cache_outputs;  // absent: unknown, or none
+  std::int64_t cache_buffers = 0;
   std::map<std::string, Range> ranges;       // of dimensions, where options or guards tell one
   std::optional<std::int64_t> example_peak;  // bytes at the sizes of an example, where no expression is known
   std::map<std::string, std::int64_t> unknown;  // calls by operator with unknown cost
   std::int64_t unsized = 0;
   std::int64_t modules = 0;  // number of modules, shared ones once
   std::vector<FailedModule> failed;
+
+  std::optional<DeviceFit> fit;          // set by place_on()
+  std::optional<MemoryTimeline> memory;  // of the root's graph, on request; without steps where it is unknown
+  std::string memory_sizes;              // at which it is: "batch=1, seq=128"; empty if sizes are numbers
 
   bool has_closed() const;  // a failed module has calls of unknown cost
   bool has_costs() const;   // some cost is known
@@ -118,6 +134,10 @@ std::optional<double> flops_per_second(const SummaryRow& row);
 // these sizes; nothing when it is unknown.
 std::optional<double> arithmetic_intensity(const SummaryRow& row,
                                            const std::map<std::string, std::int64_t>& sizes);
+
+// Computes what `fit` and the `least` of each row say of a device, at example sizes where a size is no
+// number.
+void place_on(ModelSummary& summary, const Accelerator& device);
 
 // Summarises a collection.  Costs come from graphs_that_count().  When the calls of a failed module have a
 // known cost, its submodules have the costs of their own graphs, which are not added to its row.  Nodes of

@@ -1,4 +1,4 @@
-// Hashes of structures that are compared or matched.  They are not kept: another build may have others.
+// Hashes: of structures that are compared, of texts, and SHA-256.
 #pragma once
 
 #include <array>
@@ -8,6 +8,8 @@
 #include <string_view>
 
 namespace fxtrace::internal {
+
+// Hashes of structures that are compared or matched.  They are not kept: another build may have others.
 
 // Returns the value with its bits mixed: the finalizer of MurmurHash3 (Austin Appleby, public domain).
 inline std::uint64_t scramble(std::uint64_t value) {

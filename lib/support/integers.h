@@ -1,4 +1,4 @@
-// Saturating arithmetic for counts that a file claims.
+// Integers that a file claims: saturating arithmetic, and positions as Python counts them.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,8 @@
 #include <optional>
 
 namespace fxtrace::internal {
+
+// Saturating arithmetic for counts that a file claims.
 
 // Add and multiply non-negative counts, up to the largest number of the type.
 inline void add_saturated(std::int64_t& total, std::int64_t count) {

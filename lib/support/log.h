@@ -1,4 +1,4 @@
-// Progress messages for people, on stderr.  Neither products nor errors are written here.
+// Progress messages for people, on stderr, and the times in them.
 #pragma once
 
 #include <chrono>
@@ -7,6 +7,8 @@
 #include <string>
 
 namespace fxtrace::internal::log {
+
+// Progress messages for people, on stderr.  Neither products nor errors are written here.
 
 struct Settings {
   bool enabled = false;  // -v

@@ -1,4 +1,4 @@
-// Folds records that have a path and equal keys into one.
+// Records with equal keys as one.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,8 @@
 #include <vector>
 
 namespace fxtrace::internal {
+
+// Folds records that have a path and equal keys into one.
 
 // Keeps the first record of each key, in the order of the records.  Where there were several, `alike` has the
 // paths of all of them, the first included.  `Record` has std::string path and std::vector<std::string>

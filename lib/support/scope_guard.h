@@ -1,4 +1,4 @@
-// A file descriptor that is closed by its owner.
+// What is undone at the end of a scope: file descriptors, and anything else.
 #pragma once
 
 #include <functional>
@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 namespace fxtrace::internal {
+
+// A file descriptor that is closed by its owner.
 
 class Descriptor {
  public:

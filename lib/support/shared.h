@@ -1,4 +1,4 @@
-// A copy-on-write value.  Values that many nodes share, or that are empty, take one pointer each.
+// Values that share memory: copy-on-write values, and texts that are parts of larger ones.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,8 @@
 #include <utility>
 
 namespace fxtrace::internal {
+
+// A copy-on-write value.  Values that many nodes share, or that are empty, take one pointer each.
 
 template <class T>
 class Shared {

@@ -1,4 +1,4 @@
-// Sizes in the notation of sympy's srepr(), in which torch.export saves them.
+// Expressions as texts: the notation of sympy, and a parser.
 #pragma once
 
 #include <functional>
@@ -8,6 +8,8 @@
 #include "symbolic/expression.h"
 
 namespace fxtrace::internal {
+
+// Sizes in the notation of sympy's srepr(), in which torch.export saves them.
 
 // Returns the text of an integer, of a float that is made of integers, or of a comparison:
 //   s0*2+1   ->  Add(Integer(1), Mul(Integer(2), Symbol('s0', positive=True, integer=True)))

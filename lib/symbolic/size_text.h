@@ -1,4 +1,4 @@
-// Sizes in a notation for people: "batch·seq² + 12.3 K".
+// Sizes in a notation for people, and as texts of names and numbers.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,8 @@
 #include "symbolic/sym_int.h"
 
 namespace fxtrace::internal {
+
+// Sizes in a notation for people: "batch·seq² + 12.3 K".
 
 // Returns "batch·seq²·176 K + 12.3 K": each number is written by `number_text`, and omitted when that gives
 // "1".

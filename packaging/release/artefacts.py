@@ -15,6 +15,7 @@ from pathlib import Path
 
 import libraries
 import program
+import recipes
 from common import PINNED, ROOT, TOOLS, WORK, Failure, run
 
 DIST = ROOT / "dist"
@@ -170,6 +171,25 @@ def make_pre_commit(epoch: int) -> Path:
     members[f"{folder}/.pre-commit-hooks.yaml"] = ROOT / ".pre-commit-hooks.yaml"
     members[f"{folder}/LICENSE"] = ROOT / "LICENSE"
     return write_tar(DIST / f"{folder}.tar.gz", members, epoch)
+
+
+def make_adapter(epoch: int) -> Path:
+    """The wheel of the adapter for Model Explorer, which is Python alone."""
+    tree, source = WORK / "adapter", ROOT / "packaging/model-explorer"
+    shutil.rmtree(tree, ignore_errors=True)
+    shutil.copytree(source, tree, ignore=shutil.ignore_patterns("__pycache__"))
+    (tree / "pyproject.toml").write_text((source / "pyproject.toml").read_text().replace("@VERSION@", version()))
+    shutil.copy(ROOT / "LICENSE", tree)
+    run(TOOLS / "bin/python", "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", DIST, tree,
+        env={"SOURCE_DATE_EPOCH": str(epoch)}, log="wheels.log")
+    return DIST / f"fxtrace_adapter_model_explorer-{version()}-py3-none-any.whl"
+
+
+def make_recipes(sdist: Path, epoch: int) -> Path:
+    """What conda-forge, Homebrew and nix build these sources by."""
+    folder = f"fxtrace-recipes-{version()}"
+    texts = recipes.filled(version(), hashlib.sha256(sdist.read_bytes()).hexdigest())
+    return write_tar(DIST / f"{folder}.tar.gz", {f"{folder}/{name}": text.encode() for name, text in texts.items()}, epoch)
 
 
 # --- what is in it ---

@@ -70,6 +70,8 @@ def main() -> None:
                 artefacts.make_deb(target, epoch)
         artefacts.make_container()
         artefacts.make_pre_commit(epoch)
+        artefacts.make_adapter(epoch)
+        artefacts.make_recipes(sdist, epoch)
         artefacts.make_sbom(epoch)
         (artefacts.DIST / "release-notes.md").write_text(notes)
         artefacts.check_sizes()

@@ -37,6 +37,7 @@ def build(target: str) -> None:
         "FXTRACE_PCH": "OFF", "FXTRACE_SMALL": ";".join(SMALL), "FXTRACE_TESTS": "OFF", "FXTRACE_EXECUTE": "OFF", "FXTRACE_STATIC": "ON" if is_static(target) else "OFF",
         "FXTRACE_DOCUMENTS": "" if is_native(target) else folder_of(f"{platform.machine()}-linux-gnu") / "share",
         "FXTRACE_COMMIT": run("git", "rev-parse", "HEAD", cwd=ROOT).strip(), "FXTRACE_LICENCES": WORK / "licences",
+        "FXTRACE_REPOSITORY": os.environ.get("FXTRACE_REPOSITORY", ""),
         "FXTRACE_PLUGINS": "" if is_static(target) else plugins.folder_of(target),
         "FXTRACE_DEBIAN_ARCHITECTURE": PINNED["targets"][target]["debian"],
         "FXTRACE_GLIBC": "" if is_static(target) else PINNED["targets"][target]["zig"].partition("gnu.")[2],

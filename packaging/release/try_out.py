@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import recipes
 from artefacts import DIST, version
 from common import PINNED, ROOT, WORK, Failure, Step, run, say, unpack_package
 
@@ -318,6 +319,27 @@ def try_tools(table: Table) -> None:
     shutil.rmtree(home)
 
 
+def try_adapter() -> str:
+    """Installed beside Model Explorer, which lists it and has it convert a model."""
+    adapter = DIST / f"fxtrace_adapter_model_explorer-{version()}-py3-none-any.whl"
+    folder = make_venv("explorer", sys.executable, wheel("x86_64-linux-gnu"), adapter, index=True)
+    call = (
+        "from model_explorer.extension_manager import ExtensionManager as Manager; m = Manager(['fxtrace_adapter_model_explorer']); m.load_extensions(); "
+        f"print(m.run_cmd({{'cmdId': 'convert', 'extensionId': 'fxtrace', 'modelPath': {str(SAMPLES[0])!r}, 'settings': {{}}, 'deleteAfterConversion': False}}))"
+    )
+    assert "'id': '(root)'" in succeed([folder / "bin/python", "-c", call])
+    return "listed, and converts"
+
+
+def try_recipes(table: Table) -> None:
+    folder = WORK / "tried" / "recipes"
+    folder.mkdir(parents=True)
+    run("tar", "-xf", DIST / f"fxtrace-recipes-{version()}.tar.gz", "-C", folder, "--strip-components=1")
+    for name, (tool, is_there, check) in recipes.TOOLS.items():
+        if is_there():
+            table.add(name, tool, lambda check=check, name=name: check(folder / name))
+
+
 # --- walls ---
 
 
@@ -361,6 +383,8 @@ def main() -> None:
     try_pythons(table)
     try_tools(table)
     try_sdist(table)
+    table.add("adapter", "Model Explorer", try_adapter)
+    try_recipes(table)
     table.add("SBOM", "spdx-tools", try_sbom)
     for number in ("2.13.0", PINNED["torch"][-1]):
         try_torch(table, number)

@@ -9,6 +9,7 @@ module = collection.graph_module()  # a torch.fx.GraphModule that runs
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ._bom import *
     from ._catalog import *
     from ._check import *
     from ._collection import *
@@ -37,7 +38,7 @@ else:  # the same, by the __all__ of these modules
 
     # Those behind trace are imported when one of their names is used: data classes take time to create.
     _MODULES = "errors values records data program collection trace "
-    _MODULES += "catalog check convert diff extract fetch order partition plan render summary verify why why_records"
+    _MODULES += "bom catalog check convert diff extract fetch order partition plan render summary verify why why_records"
     _MODULES = _MODULES.split()
 
     def _take(module):

@@ -19,6 +19,7 @@ __all__ = ["CheckReport", "CheckedRule", "GoneOffence", "Offence", "OffencePlace
 
 @dataclass(frozen=True)
 class CheckedRule:
+    id: str  # "max-params", "deny-operator"; the same in every version
     name: str
     kind: str  # "no_failed", "max_params", "deny", ...
     text: str
@@ -45,6 +46,7 @@ class Offence:
     """An offence against a rule; schemas/check.schema.json describes each field."""
 
     rule: str
+    id: str
     severity: str
     undecided: bool
     message: str
@@ -127,8 +129,8 @@ def check(
     - ops: the operators and globs that are allowed, or a file of them;
     - backend: a backend takes every operator: a set or file as for partition();
     - require: 'X followed-by Y', 'X preceded-by Y', 'X within Y', each also with 'no' in front, 'no X', 'X at-most N', 'X at-least
-      N'; X and Y are globs over operators and types;
-    - rules: rules as in schemas/check_rules.schema.json, or a file of them;
+      N', 'X has-constant ARGUMENT'; X and Y are globs over operators and types;
+    - rules: rules as in schemas/check_rules.schema.json, a file of them, or "quantization";
     - program: the file of an exported program is valid, as far as that can be checked without running it: its signature, records,
       sizes, names, and the arguments and results of each operator;
     - verify_content: the bytes of every record of the archive, and of archives in it, match their checksum there;

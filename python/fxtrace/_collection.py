@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ._functions import Functions
     from ._render import Summary
-    from ._types import At, Texts
+    from ._types import At, Path, Texts
 
 __all__ = ["Collection", "Graph", "load"]
 
@@ -104,6 +104,7 @@ class Collection(CollectionData[Graph]):
         show_parameters: bool = False,
         order: bool = False,
         max_label: int | None = None,
+        overlay: Path | Mapping[str, Any] | None = None,
         # end of what scripts/reference writes
     ) -> str:
         """Return the collection as `fxtrace render -f FORMAT` writes it.
@@ -121,6 +122,7 @@ class Collection(CollectionData[Graph]):
         - show_parameters: show all parameters and buffers, those of leaf modules inside their boxes;
         - order: number modules and parameters in the order of their use;
         - max_label: truncate labels to N characters;
+        - overlay: values that colour nodes and modules, as node data of Model Explorer or a file of it;
 
         Raises UsageError for an unknown format or wrong options; InputError for "svg" without Graphviz.
         """
@@ -144,6 +146,8 @@ class Collection(CollectionData[Graph]):
         sort: Literal["macs", "params", "bytes"] | None = None,
         columns: Texts | None = None,
         fold: bool = False,
+        on: Path | Mapping[str, Any] | None = None,
+        memory: bool = False,
         at: At | None = None,
         # end of what scripts/reference writes
     ) -> Summary:

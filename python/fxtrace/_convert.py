@@ -40,6 +40,9 @@ def convert(
     quantized: Literal["decomposed", "refuse"] | None = None,
     state: Literal["refuse", "freeze"] | None = None,
     drop_output: int | Iterable[int] | None = None,
+    for_torch: str | None = None,
+    rename: Mapping[str, str] | Texts | None = None,
+    tap: Texts | None = None,
     no_weights: bool = False,
     external_weights: bool = False,
     hint: Mapping[str, int] | None = None,
@@ -65,6 +68,9 @@ def convert(
     quantized: Literal["decomposed", "refuse"] | None = None,
     state: Literal["refuse", "freeze"] | None = None,
     drop_output: int | Iterable[int] | None = None,
+    for_torch: str | None = None,
+    rename: Mapping[str, str] | Texts | None = None,
+    tap: Texts | None = None,
     no_weights: bool = False,
     external_weights: bool = False,
     hint: Mapping[str, int] | None = None,
@@ -89,6 +95,9 @@ def convert(
     quantized: Literal["decomposed", "refuse"] | None = None,
     state: Literal["refuse", "freeze"] | None = None,
     drop_output: int | Iterable[int] | None = None,
+    for_torch: str | None = None,
+    rename: Mapping[str, str] | Texts | None = None,
+    tap: Texts | None = None,
     no_weights: bool = False,
     external_weights: bool = False,
     hint: Mapping[str, int] | None = None,
@@ -115,6 +124,10 @@ def convert(
     - state: attributes with numbers, texts or lists that a run changes: refuse (default), or freeze them at what they are in the
       file;
     - drop_output: the numbers of results to leave out, from 0;
+    - for_torch: write what torch 2.N loads (2.6 to 2.15): its layout, fields and operators; what it lacks is replaced by an equal
+      or refused. Default: what torch 2.9 and newer load;
+    - rename: new names of dimensions, inputs and results: {"s77": "batch", "x": "pixels"};
+    - tap: add the value of a node to the results, by its name in the trace;
     - no_weights: write no weights: all parameters and buffers are zero;
     - external_weights: write the weights to a safetensors file beside FILE (model.safetensors for model.pt2), and zeros to FILE;
     - hint: example sizes of dimensions, for compilers: {"batch": 8}. Default: one with which no size is 0, 1, another size or a

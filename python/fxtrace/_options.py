@@ -44,6 +44,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "max_time": ("--max-time", "integer"),
         "no_isolation": ("--no-isolation", "flag"),
     },
+    "bom": {
+    },
     "diff": {
         "only": ("--only", "names"),
         "ignore": ("--ignore", "names"),
@@ -101,6 +103,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "sort": ("--sort", "text"),
         "columns": ("--columns", "names"),
         "fold": ("--fold", "flag"),
+        "on": ("--on", "file"),
+        "memory": ("--memory", "flag"),
         "at": ("--at", "at"),
     },
     "why": {
@@ -124,6 +128,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "quantized": ("--quantized", "text"),
         "state": ("--state", "text"),
         "drop_output": ("--drop-output", "integers"),
+        "for_torch": ("--for-torch", "text"),
+        "rename": ("--rename", "cost"),
+        "tap": ("--tap", "repeatable"),
         "no_weights": ("--no-weights", "flag"),
         "external_weights": ("--external-weights", "flag"),
         "hint": ("--hint", "hint"),
@@ -143,6 +150,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "show_parameters": ("--show-parameters", "flag"),
         "order": ("--order", "flag"),
         "max_label": ("--max-label", "integer"),
+        "overlay": ("--overlay", "file"),
     },
 }
 
@@ -252,6 +260,7 @@ class ConvertOptions(_ForAll, _NotForWhy, _NotForSummaryAndWhy, total=False):
 # By function: the keywords of trace() that it takes.
 TAKEN: dict[str, frozenset[str]] = {
     "trace": TraceOptions.__optional_keys__,
+    "bom": TraceOptions.__optional_keys__,
     "diff": TraceOptions.__optional_keys__,
     "order": TraceOptions.__optional_keys__,
     "extract": TraceOptions.__optional_keys__,

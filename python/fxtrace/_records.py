@@ -58,6 +58,7 @@ class Cost:
 
     macs: int | str | None
     activation_bytes: int | str | None
+    uncounted_macs: int | str | None = None
     parameter_bytes: int = 0
     peak_bytes: int | str | None = None
     unknown: dict[str, int] = field(default_factory=dict)
@@ -68,6 +69,7 @@ class Cost:
         return cls(
             value["macs"],
             value["activation_bytes"],
+            value.get("uncounted_macs"),
             value.get("parameter_bytes", 0),
             value.get("peak_bytes"),
             value.get("unknown", {}),

@@ -23,7 +23,9 @@ class Summary(dict[str, Any]):
 
 def render(collection: CollectionData[Any], format: str, **options: Any) -> bytes:
     with option_words("render", options) as words:
-        return run("render", "-", f"--format={format}", *words, stdin=collection._content()).stdout
+        output = run("render", "-", f"--format={format}", *words, stdin=collection._content())
+    warn_of(output.messages, stacklevel=4)
+    return output.stdout
 
 
 def run_passes(collection: C, names: Iterable[str]) -> C:

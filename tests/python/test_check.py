@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import struct
@@ -24,6 +25,10 @@ import torch
 
 ROOT = pathlib.Path(harness.ROOT)
 SAMPLES = ROOT / "sample_models"
+HEADINGS = {
+    re.sub("[^a-z -]", "", heading.lower()).replace(" ", "-")
+    for heading in re.findall("^#+ (.*)$", (ROOT / "docs/how-to/check.md").read_text(encoding="utf-8"), re.MULTILINE)
+}
 NESTED = str(SAMPLES / "nested_exported.pt2")
 HOSTILE_NAME = "<b>&\"'`|]]>\x1b[31m\n\u202e\x00\uffff{0}[a](b)\\"
 
@@ -364,7 +369,12 @@ def check_sarif(document: dict) -> None:
     identifiers = [rule["id"] for rule in driver["rules"]]
     assert len(set(identifiers)) == len(identifiers)
     for rule in driver["rules"]:
+        assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", rule["id"])
         assert rule["shortDescription"]["text"] and rule["defaultConfiguration"]["level"] in ("error", "warning")
+        category, *weakness = rule["properties"]["tags"]
+        assert (category == "security") == bool(weakness) == ("security-severity" in rule["properties"])
+        heading = re.search(r"See docs/how-to/check\.md#([a-z-]+)$", rule["help"]["text"])[1]
+        assert heading in HEADINGS, heading
     for result in one["results"]:
         assert identifiers[result["ruleIndex"]] == result["ruleId"]
         assert result["message"]["text"] and result["level"] in ("error", "warning")
@@ -419,6 +429,8 @@ def test_formats(program, tmp_path):
         "rules": [
             {"no_failed": True},
             {"deny": ["aten.mul.*"], "severity": "warning", "message": "No products."},
+            {"deny": ["aten.item.*", "aten.nonzero.*"], "id": "no-host-sync"},
+            {"deny": "aten.bincount.*"},
             {"max_params": "1K", "name": "small"},
             {"security": True},
         ]
@@ -427,11 +439,18 @@ def test_formats(program, tmp_path):
     rules.write_text(json.dumps(document))
     done = run(program, NESTED, "--rules", rules, "--junit", code=0)
     root = ElementTree.fromstring(done.stdout)
-    assert root.get("tests") == "9" and root.get("failures") == "0"
+    assert root.get("tests") == "12" and root.get("failures") == "0"
     assert "aten.mul.Tensor is not allowed" in root.find(".//system-out").text
     sarif = json.loads(run(program, NESTED, "--rules", rules, "--sarif").stdout)
     check_sarif(sarif)
+    rules_by_id = {rule["id"]: rule for rule in sarif["runs"][0]["tool"]["driver"]["rules"]}
+    assert list(rules_by_id)[:4] == ["no-failed", "deny-operator", "no-host-sync", "max-params"]
+    denied = rules_by_id["deny-operator"]  # two rules: one is an error
+    assert denied["fullDescription"]["text"] == "no aten.mul.*; no aten.bincount.*" and denied["defaultConfiguration"]["level"] == "error"
+    assert rules_by_id["no-host-sync"]["shortDescription"]["text"] == "no aten.item.*"
     results = sarif["runs"][0]["results"]
+    assert {result["ruleId"] for result in results} == {"deny-operator"}
+    assert {result["properties"]["rule"] for result in results} == {"deny aten.mul.*"}
     assert [result["level"] for result in results] == ["warning", "warning"]
     assert results[0]["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"].endswith("nested.py")
     markdown = run(program, NESTED, "--rules", rules, "--markdown").stdout.decode()

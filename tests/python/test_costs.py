@@ -15,14 +15,16 @@ import tiers
 import torch
 import zoo
 from fxtrace import _exported
+from operator_cost_cases import made_of_products
 from shapes import evaluate, names_in
 from test_exported_zoo import prepare
 from test_shapes import options_for, trace
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
+# The trace has the kernel of a whole layer (_native_multi_head_attention).
+TRACED_AS_ONE_KERNEL = {"tv_vit_traced"}
 # Its operators cannot be run here.
 NOT_RUN = {"faster_rcnn"}
 NAMES = [
@@ -51,14 +53,9 @@ def counted(model: torch.nn.Module, inputs: tuple) -> dict[str, int]:
     """Multiply-accumulates of every module that does any, by path.
 
     Without what torch's counter does not see into: fused attention, recurrent layers of oneDNN."""
-    fast = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        counter = FlopCounterMode(display=False, custom_mapping=own_operators())
-        with torch.backends.mkldnn.flags(enabled=False), sdpa_kernel(SDPBackend.MATH), counter:
-            model(*inputs)
-    finally:
-        torch.backends.mha.set_fastpath_enabled(fast)
+    counter = FlopCounterMode(display=False, custom_mapping=own_operators())
+    with made_of_products(), counter:
+        model(*inputs)
     root = type(model).__name__
     paths = {key: key[len(root) + 1 :] for key in counter.get_flop_counts() if key != "Global"}
     return {path: sum(counter.get_flop_counts()[key].values()) // 2 for key, path in paths.items()}
@@ -143,6 +140,24 @@ def test_other_models_exported(program, tmp_path, name):
     path = str(tmp_path / "model.pt2")
     zoo.export(model, inputs, "exported", path)
     check_model(program, name + "_exported", path, inputs, expected)
+
+
+@pytest.mark.parametrize("name", tiers.only(["resnet18_scripted", "bert_exported_decomposed"], NAMES))
+def test_flops_are_those_of_flop_counter(program, zoo_archive, name):
+    """Of programs as they run; of others the model's, whose layers and attention are done by products there."""
+    path = zoo_archive(name)
+    prepare(name)
+    inputs = torch.load(os.path.splitext(path)[0] + ".inputs.pt")
+    if path.endswith(".pt2"):
+        model = torch.export.load(path).module()
+    else:
+        model = torch.jit.load(path) if name in TRACED_AS_ONE_KERNEL else eager(name)[0]
+    with made_of_products(), FlopCounterMode(display=False) as counter:
+        model(*inputs)
+    options = options_for(inputs) if path.endswith(".pt") else []
+    summary = json.loads(program.stdout("summary", path, "--json", *options))
+    assert summary["totals"]["flops"] == counter.get_total_flops()
+    assert summary["modules"][0]["flops"] == counter.get_total_flops()
 
 
 # What the papers and torchvision's own documentation say (in their "GFLOPS").

@@ -46,6 +46,7 @@ def check_at(program, path: str, sizes: tuple[int, ...]) -> None:
     first = symbolic["inputs"][0]["name"]
     at = summarize(program, path, "--at", f"{first}={'x'.join(map(str, sizes))}")
     assert at["totals"]["macs"] == counted(torch.export.load(path).module(), x)
+    assert at["totals"]["flops"] == 2 * at["totals"]["macs"]
     assert all(isinstance(at["totals"][key], int) for key in ("macs", "activation_bytes", "peak_bytes"))
     # The same by the names of the sizes, and of a trace that was saved.
     names = {str(dim): size for dim, size in zip(symbolic["inputs"][0]["shape"], sizes) if isinstance(dim, str)}

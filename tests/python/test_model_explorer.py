@@ -18,19 +18,20 @@ import tiers
 pytest.importorskip("model_explorer")
 from model_explorer import graph_builder  # noqa: E402  (checked above)
 
+ADAPTER = os.path.join(harness.ROOT, "packaging", "model-explorer")
 SAMPLES = {name: os.path.join(harness.SAMPLES, name) for name in os.listdir(harness.SAMPLES) if ".pt" in name}
 
 
 @pytest.fixture(scope="module")
 def server(program, tmp_path_factory):
-    """`model-explorer FILE --extensions=fxtrace.model_explorer`, and a way to send it a command."""
+    """`model-explorer FILE --extensions=fxtrace_adapter_model_explorer`, and a way to send it a command."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = ["from model_explorer.cmdline import main; import sys; sys.exit(main())", SAMPLES["nested_scripted.pt"]]
-    options = ["--extensions=fxtrace.model_explorer", "--no_open_in_browser", f"--port={port}", "--host=127.0.0.1"]
+    options = ["--extensions=fxtrace_adapter_model_explorer", "--no_open_in_browser", f"--port={port}", "--host=127.0.0.1"]
     home = str(tmp_path_factory.mktemp("home"))
-    environment = {**os.environ, "PYTHONPATH": harness.PACKAGE, "FXTRACE": program.path, "HOME": home}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((harness.PACKAGE, ADAPTER)), "FXTRACE": program.path, "HOME": home}
     log = open(os.path.join(home, "log"), "wb")
     process = subprocess.Popen(
         [sys.executable, "-c", *command, *options], env=environment, stdout=log, stderr=subprocess.STDOUT
@@ -77,6 +78,29 @@ def installed(program, monkeypatch):
 def test_it_is_an_extension(server):
     (found,) = [item for item in server("/api/v1/get_extensions") if item["id"] == "fxtrace"]
     assert {"pt", "pt2", "json"} <= set(found["fileExts"]) and found["type"] == "adapter"
+
+
+@pytest.mark.volume
+def test_its_wheel(program, tmp_path, monkeypatch):
+    """Installed as pip does it, Model Explorer finds it by the name of the package."""
+    pytest.importorskip("scikit_build_core")
+    sys.path.insert(0, os.path.join(harness.ROOT, "packaging", "release"))
+    import artefacts
+
+    monkeypatch.setattr(artefacts, "DIST", tmp_path)
+    monkeypatch.setattr(artefacts, "WORK", tmp_path / "work")
+    monkeypatch.setattr(artefacts, "run", lambda *words, env, log: subprocess.run([sys.executable, *map(str, words[1:])], env={**os.environ, **env}, check=True))
+    wheel = artefacts.make_adapter(1780000000)
+    target = tmp_path / "installed"
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", target, wheel], check=True)
+    (metadata,) = target.glob("*.dist-info/METADATA")
+    assert f"Requires-Dist: fxtrace=={artefacts.version()}\n" in metadata.read_text()
+    code = (
+        "from model_explorer.extension_manager import ExtensionManager as Manager; m = Manager(['fxtrace_adapter_model_explorer']); m.load_extensions(); "
+        "print([one['id'] for one in m.get_extensions_metadata()])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": os.pathsep.join((harness.PACKAGE, str(target)))}, capture_output=True, text=True)
+    assert "'fxtrace'" in done.stdout, done.stdout + done.stderr
 
 
 def values(items: list[dict]) -> dict:

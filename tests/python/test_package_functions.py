@@ -24,7 +24,7 @@ EXPORTED = os.path.join(harness.SAMPLES, "nested_exported.pt2")
 SCRIPTED = os.path.join(harness.SAMPLES, "nested_scripted.pt")
 FAILING = os.path.join(harness.SAMPLES, "failing_nested.pt")
 DIMENSIONS = os.path.join(harness.SAMPLES, "exported_dimensions.pt2")
-FUNCTIONS = ("catalog", "check", "convert", "diff", "extract", "fetch", "find_program", "load", "order", "partition", "summary", "trace", "verify", "why")
+FUNCTIONS = ("bom", "catalog", "check", "convert", "diff", "extract", "fetch", "find_program", "load", "order", "partition", "summary", "trace", "verify", "why")
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +81,7 @@ def test_keywords_are_the_options(program, name):
     keywords = own | (_options.TAKEN[name] if name != "trace" else set())
     assert keywords <= {spelt.get(option, option) for option in options} | {"model", "before", "after", "module"}
     assert "model" in own or name in ("catalog", "diff")
-    assert _options.OPTIONS[name].keys() == own - {"model", "before", "after"} - ({"module"} if name == "why" else set())
+    assert _options.OPTIONS[name].keys() == own - {"model", "before", "after", "format"} - ({"module"} if name == "why" else set())
 
 
 def test_forms_of_values():

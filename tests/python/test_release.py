@@ -22,6 +22,7 @@ import artefacts  # noqa: E402
 import common  # noqa: E402
 import cut  # noqa: E402
 import libraries  # noqa: E402
+import recipes  # noqa: E402
 import torch_headers  # noqa: E402
 
 
@@ -123,6 +124,28 @@ def test_archives_are_the_same_for_the_same_content(tmp_path):
     one = artefacts.write_tar(tmp_path / "one.tar.gz", members, 1780000000, {"a/program"})
     other = artefacts.write_tar(tmp_path / "other.tar.gz", dict(reversed(members.items())), 1780000000, {"a/program"})
     assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize("name", recipes.RECIPES)
+def test_recipes(tmp_path, name):
+    """The archive of a release has them with version and checksum, and the tool of each takes it, where it is installed."""
+    sums = "0123456789abcdef" * 4
+    text = recipes.filled("9.8.7", sums)[name]
+    assert re.search(r"[\"/v]9\.8\.7[\"/]", text) and f'"{sums}"' in text and not re.search("@[A-Z]", text)
+    file = tmp_path / pathlib.Path(name).name
+    file.write_text(text)
+    tool, is_there, check = recipes.TOOLS[name]
+    if not is_there():
+        pytest.skip(f"no {tool}")
+    assert check(file)
+
+
+def test_recipes_need_what_the_build_links():
+    """Each names every library that CMake looks for."""
+    text = (ROOT / "cmake/Dependencies.cmake").read_text().partition("if(FXTRACE_EXECUTE")[0]
+    found = {name.lower() for name in re.findall(r"^ *(?:find_package|pkg_check_modules)\((\w+)", text, re.MULTILINE)} - {"pkgconfig"}
+    for name, recipe in recipes.filled("9.8.7", "").items():
+        assert {library for library in found if library.removesuffix("3") not in recipe} == set(), name
 
 
 def test_what_is_pinned():

@@ -22,7 +22,7 @@ export class Data {
     this.columns = Object.fromEntries(textColumns.map((name) => [name, Uint32Array.from(raw[name] ?? { length: this.count })]));
     this.failures = new Map(raw.failures);
     this.marks = raw.mark && Uint8Array.from(raw.mark); // only where items are marked
-    this.markStyles = (raw.marks || none).map(([name, sign, meaning]) => ({ name, sign, meaning }));
+    this.markStyles = (raw.marks || none).map(([name, sign, meaning, colour]) => ({ name, sign, meaning, colour }));
     this.#findTree();
     this.#readInputs();
     this.nodeCount = this.kinds.reduce((sum, kind) => sum + (kind === Kind.node), 0);

@@ -114,6 +114,8 @@ export class GraphView {
     const cost = data.cost(item);
     const share = cost && this.most ? cost.weight / this.most : 0;
     shape.style.setProperty("--share", Math.min(1, Math.sqrt(share)).toFixed(3));
+    const colour = data.markOf(item)?.colour;
+    if (colour) shape.style.setProperty("--change", colour);
     return shape;
   }
 
@@ -481,8 +483,9 @@ export function drawLegend(data, way, used, chosen, filter) {
     legend.replaceChildren(entry("failed", data.failures.size ? "could not be traced" : "nothing failed"));
   } else {
     legend.replaceChildren(
-      ...data.markStyles.map(({ name, sign, meaning }, style) => {
+      ...data.markStyles.map(({ name, sign, meaning, colour }, style) => {
         const shape = entry("change " + name, `${sign} ${meaning}`.trim());
+        if (colour) shape.style.setProperty("--change", colour);
         if (!data.marks.includes(style + 1)) return shape;
         return html(
           "button",

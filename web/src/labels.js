@@ -71,6 +71,7 @@ export function itemLabel(data, i) {
   const failure = data.failures.get(i);
   if (data.text("details", i)) lines.push(line("text", data.text("details", i), "quiet"));
   if (isBox && data.text("note", i)) lines.push(line("text", data.text("note", i), "quiet"));
+  if (data.markOf(i)?.colour) lines.push(line("text", data.text("mark_text", i), "quiet")); // a value
   if (failure !== undefined) lines.push(line("text", data.texts[failure], "failure"));
   if (data.text("value", i)) lines.push(line("code", data.text("value", i), "value"));
   const width = Math.max(...lines.map((each, at) => each.width + (at === 0 && isBox ? button : 0)));
@@ -88,7 +89,10 @@ export function headerLabel(data, i, room = 0) {
   const full = data.title(i) || "(root)";
   const space = Math.max(460, room - button - 3 * padding.x - 8);
   const title = cutText(full, "title", Math.max(260, space - 200), full.includes("."));
-  const type = data.kinds[i] === Kind.repeats ? data.text("note", i) : shortType(data.text("type", i));
+  const mark = data.markOf(i);
+  const value = mark?.colour && !mark.isWithin ? data.text("mark_text", i) : "";
+  const own = data.kinds[i] === Kind.repeats ? data.text("note", i) : shortType(data.text("type", i));
+  const type = own && value ? `${own}  ${value}` : own || value;
   const typeText = type && type !== full ? cutText(type, "text", Math.max(200, space - textWidth(title, "title"))) : "";
   const width = textWidth(title, "title") + (typeText ? 8 + textWidth(typeText, "text") : 0);
   return { title, typeText, titleWidth: textWidth(title, "title"), width: Math.ceil(width + button + 3 * padding.x) };

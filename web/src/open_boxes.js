@@ -42,7 +42,7 @@ export class OpenBoxes {
     return this.drawn(root).length;
   }
 
-  // Opens whole levels from the outside inwards while they fit.  Repeats stay closed; where items are marked, so
+  // Opens whole levels from the outside inwards while they fit.  Repeats stay closed; where marks have signs, so
   // do boxes without a mark and those that are all of one set.
   openLevels(root, limit, opens = (child) => this.#opensAtFirst(child)) {
     const { data } = this;
@@ -58,7 +58,7 @@ export class OpenBoxes {
   }
   #opensAtFirst(box) {
     const { data } = this;
-    return data.marks ? !!data.markOf(box)?.sign : data.kinds[box] !== Kind.repeats;
+    return data.markStyles.some(({ sign }) => sign) ? !!data.markOf(box)?.sign : data.kinds[box] !== Kind.repeats;
   }
 
   // Opens the box and all boxes around it; returns what was done for it: { closed: number, alone: bool }.

@@ -1,4 +1,4 @@
-// Sequences: aligns two sequences of hashes in order, as in a text diff.
+// The nodes of a graph as they are compared, and the alignment of two sequences.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,8 @@
 #include "operators/schema.h"
 
 namespace fxtrace::internal {
+
+// Sequences: aligns two sequences of hashes in order, as in a text diff.
 
 using Place = std::uint32_t;
 inline constexpr Place kNoPlace = UINT32_MAX;

@@ -1,5 +1,4 @@
-// Guards of a program: what the trace assumed of the inputs, as Python code that torch checks, such as
-// L['x'].size()[0] % 8 == 0.
+// What a program says of its inputs: guards, and which of them a run writes to.
 #pragma once
 
 #include <span>
@@ -10,6 +9,9 @@
 #include "graph/graph_collection.h"
 
 namespace fxtrace::internal {
+
+// Guards of a program: what the trace assumed of the inputs, as Python code that torch checks, such as
+// L['x'].size()[0] % 8 == 0.
 
 // Fills lowered.program.guards with the guards of the traced graph `source` that neither the shapes of the
 // inputs nor the ranges of symbols imply, and notes them.  A guard that torch cannot check is only noted.

@@ -823,9 +823,6 @@ class Lowering {
   static bool is_empty(const std::vector<std::int64_t>& shape) {
     return std::ranges::find(shape, 0) != shape.end();
   }
-  static bool may_have_gradient(std::string_view dtype) {
-    return dtype.starts_with("float") || dtype.starts_with("bfloat") || dtype.starts_with("complex");
-  }
   static bool dtype_refused(const std::string& dtype) {
     return dtype.starts_with('q') || dtype == "bits8" || dtype.starts_with("complex32");
   }

@@ -1,4 +1,5 @@
-// nn_module_stack: the modules whose forward runs an operation, as torch.export writes them.
+// What a program says of each operation besides its arguments: the stack of modules, and strides of its
+// results.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +13,8 @@
 #include "graph/program_view.h"
 
 namespace fxtrace::internal {
+
+// nn_module_stack: the modules whose forward runs an operation, as torch.export writes them.
 
 // The stacks of one graph, each once.  A stack lists the modules whose calls run, the outermost first.  The
 // key of an entry ends with the number of the call, by which torch.export.unflatten() tells calls of one

@@ -15,8 +15,11 @@
 #include "archive/zip_writer.h"
 #include "convert/write/program_json.h"
 #include "exported/format/inert_texts.h"
+#include "exported/program/exported_archive.h"
 #include "shapes/abstract_value.h"
+#include "support/error.h"
 #include "support/json_document.h"
+#include "support/text/numbers.h"
 
 namespace fxtrace::internal {
 namespace {
@@ -48,102 +51,6 @@ std::vector<WrittenTensor> without_bytes(const std::vector<WrittenTensor>& tenso
   return result;
 }
 
-class Archive {
- public:
-  Archive(ZipWriter& zip, const Program& model, const ModelFile& file)
-      : zip_(zip), model_(model), file_(file) {}
-
-  // Writes the JSON of the tensors, then their storages, each once, and empty unless `bytes`.  A record is
-  // read as one dtype.
-  void add_tensors(const std::vector<WrittenTensor>& tensors, bool bytes, const std::string& folder,
-                   const std::string& name, const std::string& config) {
-    std::vector<std::pair<std::string, const WrittenTensor*>> storages;
-    const auto path_of = [&](const WrittenTensor& tensor) {
-      std::string path = name + std::to_string(written_ + storages.size());
-      if (!tensor.record.empty()) {
-        const auto [found, is_new] = known_.emplace(std::tuple(folder, tensor.record, tensor.dtype), path);
-        if (!is_new) return found->second;
-      }
-      storages.emplace_back(path, &tensor);
-      return path;
-    };
-    zip_.add(kFolder + folder + config,
-             text_of([&](std::ostream& out) { write_tensor_places(tensors, path_of, out); }));
-    for (const auto& [path, tensor] : storages) {
-      const bool is_stored = bytes && !tensor->record.empty();
-      add(kFolder + folder + path, is_stored ? model_.record_bytes(tensor->record) : made(tensor->content));
-    }
-    written_ += storages.size();
-  }
-
-  void add(const std::string& path, const RecordBytes& bytes) {
-    if (bytes.offset)
-      zip_.add(path, file_, *bytes.offset, bytes.size, bytes.crc);
-    else
-      zip_.add(path, bytes.content);
-  }
-
- private:
-  ZipWriter& zip_;
-  const Program& model_;
-  const ModelFile& file_;
-  std::map<std::tuple<std::string, std::string, std::string>, std::string> known_;
-  std::size_t written_ = 0;  // the number of storages
-};
-
-}  // namespace
-
-ProgramRecords records_of(const WrittenProgram& program, bool example_inputs) {
-  ProgramRecords records;
-  records.json = text_of([&](std::ostream& to) { write_program_json(program, to); });
-  records.weights = program.weights;
-  records.constants = program.constants;
-  if (example_inputs) records.example_inputs = made(saved_example_inputs(program));
-  return records;
-}
-
-std::vector<Refusal> refused_texts(const ProgramRecords& program) {
-  std::vector<Refusal> refusals;
-  const auto refuse = [&](const TextFault& fault) {
-    const bool is_value = fault.place.ends_with("as_string");
-    refusals.push_back({.module = fault.module,
-                        .what = fault.place,
-                        .why = fault.why,
-                        .help = is_value ? "--concrete NAME=VALUE gives the input another value" : ""});
-  };
-  check_texts(JsonDocument(program.json, "the program").root(), refuse);
-  for (const auto* tensors : {&program.weights, &program.constants}) {
-    const std::string config = text_of(
-        [&](std::ostream& out) { write_tensor_places(*tensors, [](const auto&) { return "record"; }, out); });
-    check_texts(JsonDocument(config, "the tensors").root(), refuse);
-  }
-  return refusals;
-}
-
-void write_program_archive(const std::vector<ProgramRecords>& programs, const Program& model,
-                           const ModelFile& file, bool weights, std::ostream& out) {
-  ZipWriter zip(out);
-  Archive archive(zip, model, file);
-  const std::string root = kFolder;
-  zip.add(root + "archive_format", "pt2");
-  zip.add(root + "archive_version", "0");
-  zip.add(root + "byteorder", "little");
-  for (const ProgramRecords& program : programs) {
-    const std::string& name = program.name;
-    zip.add(root + "models/" + name + ".json", program.json);
-    archive.add_tensors(weights ? program.weights : without_bytes(program.weights), weights, "data/weights/",
-                        "weight_", name + "_weights_config.json");
-    archive.add_tensors(program.constants, true, "data/constants/", "tensor_",
-                        name + "_constants_config.json");
-    // torch reads this record of every program; an empty one says that there are no example inputs.
-    archive.add(root + "data/sample_inputs/" + name + ".pt", program.example_inputs.value_or(made("")));
-  }
-  zip.add(root + ".data/version", "6\n");
-  zip.finish();
-}
-
-namespace {
-
 struct StorageClass {
   std::string_view dtype, name;
   int bytes;
@@ -160,6 +67,11 @@ constexpr std::array<StorageClass, 12> kStorageClasses{{{"float32", "FloatStorag
                                                         {"bool", "BoolStorage", 1},
                                                         {"complex64", "ComplexFloatStorage", 8},
                                                         {"complex128", "ComplexDoubleStorage", 16}}};
+
+const StorageClass* class_of(std::string_view dtype) {
+  const auto found = std::ranges::find(kStorageClasses, dtype, &StorageClass::dtype);
+  return found == kStorageClasses.end() ? nullptr : &*found;
+}
 
 // Writes a pickle of protocol 2 (Python's pickletools.py).
 class Pickle {
@@ -200,6 +112,42 @@ class Pickle {
   void persistent() { text_ += 'Q'; }  // the object that the reader has for this id
   std::string finish() { return std::move(text_.append(".")); }
 
+  void integers(const std::vector<std::int64_t>& values) {
+    mark();
+    for (const std::int64_t value : values) integer(value);
+    tuple();
+  }
+  // A tensor of torch.save in a storage of `bytes`, which is the record data/KEY.
+  void tensor(std::string_view dtype, const std::string& key, std::string_view device, std::uint64_t bytes,
+              std::int64_t offset, const std::vector<std::int64_t>& sizes,
+              const std::vector<std::int64_t>& strides, bool requires_grad = false) {
+    const StorageClass* known = class_of(dtype);
+    global("torch._utils", known != nullptr ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");
+    mark();
+    mark();
+    text("storage");
+    known != nullptr ? global("torch", known->name) : global("torch.storage", "UntypedStorage");
+    text(key);
+    text(device);
+    integer(static_cast<std::int64_t>(known != nullptr ? bytes / static_cast<std::uint64_t>(known->bytes)
+                                                       : bytes));
+    tuple();
+    persistent();
+    integer(offset);
+    integers(sizes);
+    integers(strides);
+    boolean(requires_grad);
+    hooks();
+    if (known == nullptr) global("torch", dtype);
+    tuple();
+    call();
+  }
+  void hooks() {  // none
+    global("collections", "OrderedDict");
+    empty_tuple();
+    call();
+  }
+
  private:
   void number(std::uint64_t value, int bytes) {
     for (int i = 0; i < bytes; ++i) text_ += static_cast<char>(value >> (8 * i) & 0xFF);
@@ -207,6 +155,174 @@ class Pickle {
 
   std::string text_;
 };
+
+class Archive {
+ public:
+  Archive(ZipWriter& zip, const Program& model, const ModelFile& file)
+      : zip_(zip), model_(model), file_(file) {}
+
+  // Writes the JSON of the tensors, then their storages, each once, and empty unless `bytes`.  A record is
+  // read as one dtype.
+  void add_tensors(const std::vector<WrittenTensor>& tensors, bool bytes, const std::string& folder,
+                   const std::string& name, const std::string& config) {
+    std::vector<std::pair<std::string, const WrittenTensor*>> storages;
+    const auto path_of = [&](const WrittenTensor& tensor) {
+      std::string path = name + std::to_string(written_ + storages.size());
+      if (!tensor.record.empty()) {
+        const auto [found, is_new] = known_.emplace(std::tuple(folder, tensor.record, tensor.dtype), path);
+        if (!is_new) return found->second;
+      }
+      storages.emplace_back(path, &tensor);
+      return path;
+    };
+    zip_.add(kFolder + folder + config,
+             text_of([&](std::ostream& out) { write_tensor_places(tensors, path_of, out); }));
+    for (const auto& [path, tensor] : storages) {
+      const bool is_stored = bytes && !tensor->record.empty();
+      add(kFolder + folder + path, is_stored ? model_.record_bytes(tensor->record) : made(tensor->content));
+    }
+    written_ += storages.size();
+  }
+
+  // Writes the tensors as a dict of torch.save, by name.
+  void add_dict(const std::vector<WrittenTensor>& tensors, const std::string& path) {
+    std::map<std::string, std::string> keys;  // by record
+    std::vector<RecordBytes> storages;
+    Pickle pickle;
+    pickle.begin_dict();
+    for (const WrittenTensor& tensor : tensors) {
+      const std::string next = std::to_string(storages.size());
+      const auto known = tensor.record.empty() ? keys.end() : keys.find(tensor.record);
+      const std::string key = known == keys.end() ? next : known->second;
+      if (known == keys.end()) {
+        storages.push_back(tensor.record.empty() ? made(tensor.content) : model_.record_bytes(tensor.record));
+        if (!tensor.record.empty()) keys.emplace(tensor.record, key);
+      }
+      pickle.text(tensor.name);
+      if (tensor.is_parameter) {
+        pickle.global("torch._utils", "_rebuild_parameter");
+        pickle.mark();
+      }
+      pickle.tensor(tensor.dtype, key, tensor.device.empty() ? "cpu" : tensor.device,
+                    storages[*number_in<std::size_t>(key)].size, tensor.storage_offset, tensor.shape,
+                    tensor.stride, !tensor.is_parameter && tensor.requires_grad);
+      if (tensor.is_parameter) {
+        pickle.boolean(tensor.requires_grad);
+        pickle.hooks();
+        pickle.tuple();
+        pickle.call();
+      }
+    }
+    pickle.end_dict();
+    const std::string content = pickle.finish();
+    zip_.add(path, [&](std::ostream& out) {
+      ZipWriter inner(out);
+      inner.add("archive/data.pkl", content);
+      inner.add("archive/byteorder", "little");
+      for (std::size_t i = 0; i < storages.size(); ++i)
+        Archive(inner, model_, file_).add("archive/data/" + std::to_string(i), storages[i]);
+      inner.add("archive/version", "3\n");
+      inner.finish();
+    });
+  }
+
+  void add(const std::string& path, const RecordBytes& bytes) {
+    if (bytes.offset)
+      zip_.add(path, file_, *bytes.offset, bytes.size, bytes.crc);
+    else
+      zip_.add(path, std::string_view(bytes.content));
+  }
+
+ private:
+  ZipWriter& zip_;
+  const Program& model_;
+  const ModelFile& file_;
+  std::map<std::tuple<std::string, std::string, std::string>, std::string> known_;
+  std::size_t written_ = 0;  // the number of storages
+};
+
+}  // namespace
+
+ArchiveLayout layout_for(int release, const std::vector<ProgramRecords>& programs) {
+  constexpr int kFirstPacked = 8, kFirstOwn = 9;
+  if (release < kFirstPacked) return ArchiveLayout::kFlat;
+  const auto is_integer = [](const WrittenTensor& tensor) {
+    return tensor.is_parameter && !may_have_gradient(tensor.dtype);
+  };
+  const bool has_integers = std::ranges::any_of(programs, [&](const ProgramRecords& program) {
+    return std::ranges::any_of(program.weights, is_integer);
+  });
+  return release < kFirstOwn || (release == kFirstOwn && has_integers) ? ArchiveLayout::kPacked
+                                                                       : ArchiveLayout::kOwnRecords;
+}
+
+ProgramRecords records_of(const WrittenProgram& program, bool example_inputs) {
+  ProgramRecords records;
+  records.json = text_of([&](std::ostream& to) { write_program_json(program, to); });
+  records.weights = program.weights;
+  records.constants = program.constants;
+  if (example_inputs) records.example_inputs = made(saved_example_inputs(program));
+  return records;
+}
+
+std::vector<Refusal> refused_texts(const ProgramRecords& program) {
+  std::vector<Refusal> refusals;
+  const auto refuse = [&](const TextFault& fault) {
+    const bool is_value = fault.place.ends_with("as_string");
+    refusals.push_back({.module = fault.module,
+                        .what = fault.place,
+                        .why = fault.why,
+                        .help = is_value ? "--concrete NAME=VALUE gives the input another value" : ""});
+  };
+  check_texts(JsonDocument(program.json, "the program").root(), refuse);
+  for (const auto* tensors : {&program.weights, &program.constants}) {
+    const std::string config = text_of(
+        [&](std::ostream& out) { write_tensor_places(*tensors, [](const auto&) { return "record"; }, out); });
+    check_texts(JsonDocument(config, "the tensors").root(), refuse);
+  }
+  return refusals;
+}
+
+void write_program_archive(const std::vector<ProgramRecords>& programs, const Program& model,
+                           const ModelFile& file, bool weights, std::ostream& out, ArchiveLayout layout) {
+  if (!weights && layout != ArchiveLayout::kOwnRecords)
+    throw usage_error("torch before 2.9 reads no file without weights");
+  ZipWriter zip(out);
+  Archive archive(zip, model, file);
+  if (layout == ArchiveLayout::kFlat) {
+    const ProgramRecords& program = programs.front();
+    zip.add("serialized_exported_program.json", program.json);
+    archive.add_dict(program.weights, "serialized_state_dict.pt");
+    archive.add_dict(program.constants, "serialized_constants.pt");
+    archive.add("serialized_example_inputs.pt", program.example_inputs.value_or(made("")));
+    zip.add("version", "8.2");
+    return zip.finish();
+  }
+  const std::string root = kFolder;
+  zip.add(root + "archive_format", "pt2");
+  zip.add(root + "archive_version", "0");
+  zip.add(root + "byteorder", "little");
+  for (const ProgramRecords& program : programs) {
+    const std::string& name = program.name;
+    zip.add(root + "models/" + name + ".json", program.json);
+    if (layout == ArchiveLayout::kPacked) {
+      archive.add_dict(program.weights, root + "data/weights/" + name + ".pt");
+      archive.add_dict(program.constants, root + "data/constants/" + name + ".pt");
+      archive.add(root + "data/sample_inputs/" + name + ".pt", program.example_inputs.value_or(made("")));
+      continue;
+    }
+    archive.add_tensors(weights ? program.weights : without_bytes(program.weights), weights, "data/weights/",
+                        "weight_", name + "_weights_config.json");
+    archive.add_tensors(program.constants, true, "data/constants/", "tensor_",
+                        name + "_constants_config.json");
+    // torch reads this record of every program; an empty one says that there are no example inputs.
+    archive.add(root + "data/sample_inputs/" + name + ".pt", program.example_inputs.value_or(made("")));
+  }
+  zip.add(root + ".data/version", "6\n");
+  zip.finish();
+}
+
+namespace {
 
 class ExampleInputs {
  public:
@@ -280,34 +396,13 @@ class ExampleInputs {
 
   void tensor(const Meta& meta) {
     const std::string dtype = dtype_name(*meta.dtype);
-    const auto known = std::ranges::find(kStorageClasses, dtype, &StorageClass::dtype);
-    const bool has_class = known != kStorageClasses.end();
+    const StorageClass* known = class_of(dtype);
     constexpr int kMost = 16;
-    const int bytes = has_class ? known->bytes : kMost;
-    pickle_.global("torch._utils", has_class ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");
-    pickle_.mark();
-    pickle_.mark();
-    pickle_.text("storage");
-    has_class ? pickle_.global("torch", known->name) : pickle_.global("torch.storage", "UntypedStorage");
-    pickle_.text(std::to_string(storages_.size()));
-    pickle_.text("cpu");
-    pickle_.integer(has_class ? 1 : kMost);
-    pickle_.tuple();
-    pickle_.persistent();
-    pickle_.integer(0);
-    pickle_.mark();
-    for (const Expression& size : *meta.shape) pickle_.integer(number(size));
-    pickle_.tuple();
-    pickle_.mark();
-    for (std::size_t i = 0; i < meta.shape->size(); ++i) pickle_.integer(0);
-    pickle_.tuple();
-    pickle_.boolean(false);
-    pickle_.global("collections", "OrderedDict");
-    pickle_.empty_tuple();
-    pickle_.call();
-    if (!has_class) pickle_.global("torch", dtype);
-    pickle_.tuple();
-    pickle_.call();
+    const int bytes = known != nullptr ? known->bytes : kMost;
+    std::vector<std::int64_t> sizes;
+    for (const Expression& size : *meta.shape) sizes.push_back(number(size));
+    pickle_.tensor(dtype, std::to_string(storages_.size()), "cpu", static_cast<std::uint64_t>(bytes), 0,
+                   sizes, std::vector<std::int64_t>(sizes.size(), 0));
     storages_.emplace_back(static_cast<std::size_t>(bytes), '\0');
   }
 

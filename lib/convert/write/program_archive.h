@@ -1,6 +1,7 @@
 // Writes programs as archives of torch.export.save: a .pt2.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -22,6 +23,15 @@ struct ProgramRecords {
   std::optional<RecordBytes> example_inputs;  // of torch.save; needed to compile the program
 };
 
+// The layouts of torch.export.save.  Each release reads those before its own, too.
+enum class ArchiveLayout : std::uint8_t {
+  kFlat,        // torch 2.6 and 2.7: one program, and its tensors as dicts of torch.save
+  kPacked,      // torch 2.8: several programs, each with such dicts
+  kOwnRecords,  // since torch 2.9: a record for each storage
+};
+// Returns the newest layout in which torch 2.`release` reads the tensors of the programs.
+ArchiveLayout layout_for(int release, const std::vector<ProgramRecords>& programs);
+
 // Returns the records of a program, with zeros as example inputs if `example_inputs`.
 ProgramRecords records_of(const WrittenProgram& program, bool example_inputs);
 
@@ -33,7 +43,8 @@ std::vector<Refusal> refused_texts(const ProgramRecords& program);
 // programs; does not read them if the file has their checksum.  Without `weights`, all parameters and buffers
 // are zero.  Throws Error(kInput) if the bytes cannot be read.
 void write_program_archive(const std::vector<ProgramRecords>& programs, const Program& model,
-                           const ModelFile& file, bool weights, std::ostream& out);
+                           const ModelFile& file, bool weights, std::ostream& out,
+                           ArchiveLayout layout = ArchiveLayout::kOwnRecords);
 
 // Writes example inputs as an archive of torch.save.
 

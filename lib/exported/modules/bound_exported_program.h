@@ -1,4 +1,5 @@
-// An exported program bound to the options of one trace, with its graph and dimensions narrowed by them.
+// An exported program bound to the options of one trace: its graph, inputs, guards and attributes of
+// modules.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,8 @@
 #include "trace/tracer/program.h"
 
 namespace fxtrace::internal {
+
+// An exported program bound to the options of one trace, with its graph and dimensions narrowed by them.
 
 class BoundExportedProgram : public BoundProgram {
  public:

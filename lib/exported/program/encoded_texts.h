@@ -1,5 +1,5 @@
-// The structure of nested arguments and results: pytree specifications that torch.export keeps
-// (torch.utils._pytree.treespec_dumps).
+// Texts in the JSON of programs: structures of nested values, stack traces, and sizes in the notation of
+// sympy.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,9 @@
 #include "symbolic/expression.h"
 
 namespace fxtrace::internal {
+
+// The structure of nested arguments and results: pytree specifications that torch.export keeps
+// (torch.utils._pytree.treespec_dumps).
 
 struct TreeSpec {
   enum class Kind { kLeaf, kNone, kTuple, kList, kDict };

@@ -87,6 +87,10 @@ std::optional<std::size_t> small_count(const std::vector<std::int64_t>& shape) {
 
 }  // namespace
 
+bool may_have_gradient(std::string_view dtype) {
+  return dtype.find("float") != std::string_view::npos || dtype.starts_with("complex");
+}
+
 ExportedArchive::ExportedArchive(const FileInfo& info)
     : zip_(info.zip), prefix_(info.root.empty() ? "" : info.root + "/") {
   if (zip_->contains(prefix_ + kOldProgram)) {
@@ -105,6 +109,20 @@ ExportedArchive::ExportedArchive(const FileInfo& info)
   std::sort(models_.begin(), models_.end());
   models_.erase(std::unique(models_.begin(), models_.end()), models_.end());
   if (models_.empty()) throw input_error("the archive has no exported program: models/NAME.json is missing");
+}
+
+int ExportedArchive::first_release() const {
+  constexpr int kFlat = 6, kPacked = 8, kOwnRecords = 9, kWithIntegers = 10;
+  if (old_layout_) return kFlat;
+  int first = kPacked;
+  for (const std::string& model : models_) {
+    if (zip_->contains(prefix_ + "data/weights/" + model + ".pt")) continue;
+    first = std::max(first, kOwnRecords);
+    for (const auto& [name, tensor] : tensors(model)) {
+      if (tensor.is_parameter && !may_have_gradient(tensor.dtype)) first = kWithIntegers;
+    }
+  }
+  return first;
 }
 
 bool ExportedArchive::has_compiled(const std::string& name) const {
@@ -178,8 +196,7 @@ void ExportedArchive::add_state_dict(const std::string& record,
     TensorRecord tensor{std::move(stored), to.size(), full, true};
     tensor.storage = full + ":" + tensor.storage;
     tensor.is_pickled = !tensor.parts.empty();
-    tensor.requires_grad = tensor.is_parameter && (tensor.dtype.find("float") != std::string::npos ||
-                                                   tensor.dtype.starts_with("complex"));
+    tensor.requires_grad = tensor.is_parameter && may_have_gradient(tensor.dtype);
     to.insert_or_assign(name, std::move(tensor));
   }
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "archive/file_kind.h"
@@ -30,6 +31,9 @@ struct TensorRecord : StoredTensor {
   const std::string& storage_name() const { return packed ? storage : record; }
 };
 
+// Returns whether tensors of the dtype may need a gradient.
+bool may_have_gradient(std::string_view dtype);
+
 class ExportedArchive {
  public:
   // `info` is the result of identify_file() for an archive of exported programs.
@@ -37,6 +41,9 @@ class ExportedArchive {
 
   // Returns the names of the programs in the archive, sorted; there is at least one.
   const std::vector<std::string>& models() const { return models_; }
+  // Returns the first release of torch that reads the layout: 6 is 2.6.  2.9 gives each parameter in a record
+  // of its own a gradient, which integers cannot have.
+  int first_release() const;
   // Returns whether the archive also holds a model of this name compiled by AOTInductor.
   bool has_compiled(const std::string& name) const;
 

@@ -21,6 +21,7 @@ Cost together(const Cost& first, const Cost& second) {
   sum.peak_bytes.reset();
   try {
     add(sum.macs, second.macs);
+    add(sum.uncounted_macs, second.uncounted_macs);
     add(sum.activation_bytes, second.activation_bytes);
   } catch (const SymbolicError&) {
     sum.macs.reset();

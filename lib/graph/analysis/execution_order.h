@@ -1,4 +1,4 @@
-// The calls of modules and methods in a graph, in the order of execution.
+// The order in which a graph calls modules and methods and uses parameters.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,8 @@
 #include "graph/graph_collection.h"
 
 namespace fxtrace::internal {
+
+// The calls of modules and methods in a graph, in the order of execution.
 
 struct OrderedCall {
   std::string_view module;

@@ -1,5 +1,4 @@
-// The sizes of a graph's inputs, as places that guards read (x.size(0)), and as expressions of dimensions
-// (batch*2).
+// The sizes of a graph's inputs: as places that guards read, as expressions of dimensions, and as texts.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +16,9 @@
 #include "symbolic/sym_int.h"
 
 namespace fxtrace::internal {
+
+// The sizes of a graph's inputs, as places that guards read (x.size(0)), and as expressions of dimensions
+// (batch*2).
 
 // A size of a tensor input, or an input that is an integer itself.
 struct InputSize {

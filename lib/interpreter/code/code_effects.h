@@ -1,4 +1,4 @@
-// Tells what TorchScript code may do with the lists and dicts that it is given.
+// What code does besides computing results: to lists and dicts that it is given, and to tensors.
 #pragma once
 
 #include <vector>
@@ -7,6 +7,8 @@
 #include "interpreter/program/torchscript_archive.h"
 
 namespace fxtrace::internal::interpreter {
+
+// Tells what TorchScript code may do with the lists and dicts that it is given.
 
 // Returns whether the type may be that of a list or dict, or of a value that holds one.
 bool may_hold_container(const Type& type);

@@ -1,4 +1,4 @@
-// Finds calls of modules in the code, also in code that no trace reaches.
+// Calls of modules in the code, and hooks.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,8 @@
 #include "trace/tracer/program.h"
 
 namespace fxtrace::internal::interpreter {
+
+// Finds calls of modules in the code, also in code that no trace reaches.
 
 // See Program::find_calls().  Looks at a bounded amount of code; finds no calls through interfaces.
 std::vector<ModuleCall> find_module_calls(const TorchScriptProgram& program,

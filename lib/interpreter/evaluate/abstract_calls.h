@@ -1,3 +1,16 @@
+// What is known of calls that stay one node, and of objects that __setstate__ makes, without recording
+// anything.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "costs/cost_log.h"
+#include "interpreter/evaluate/evaluator.h"
+#include "interpreter/program/packed_tensors.h"
+
+namespace fxtrace::internal::interpreter {
+
 // Abstract interpretation of a call that stays one node (a leaf module, a function that a rule keeps): works
 // out what is known of its result and what it costs, without recording anything.
 //
@@ -29,16 +42,6 @@
 //     return y                           the join of float32[b,4] and float32[b,4]
 //
 // The graph gets one node, call_module[l](x), with the meta float32[b,4].
-#pragma once
-
-#include <optional>
-#include <string>
-
-#include "costs/cost_log.h"
-#include "interpreter/evaluate/evaluator.h"
-#include "interpreter/program/packed_tensors.h"
-
-namespace fxtrace::internal::interpreter {
 
 class AbstractCalls final : public Evaluator {
  public:

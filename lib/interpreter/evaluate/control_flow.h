@@ -1,10 +1,12 @@
-// Runs `if` statements and exceptions.  A condition on plain values is followed, and one that only guards an
-// exception is assumed; a virtual function of Evaluator decides about any other.
+// Control flow: branches, loops, calls, exceptions and `with`.
 #pragma once
 
 #include "interpreter/evaluate/evaluator_part.h"
 
 namespace fxtrace::internal::interpreter {
+
+// Runs `if` statements and exceptions.  A condition on plain values is followed, and one that only guards an
+// exception is assumed; a virtual function of Evaluator decides about any other.
 
 class Branches : EvaluatorPart {
  public:

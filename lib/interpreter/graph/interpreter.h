@@ -1,5 +1,4 @@
-// Records a graph: operators and leaves become nodes, and control flow that depends on
-// inputs becomes control flow of the graph.
+// The symbolic interpreter of a TorchScript program: it records graphs.
 #pragma once
 
 #include <map>
@@ -17,6 +16,9 @@
 #include "trace/tracer/program.h"
 
 namespace fxtrace::internal::interpreter {
+
+// Records a graph: operators and leaves become nodes, and control flow that depends on
+// inputs becomes control flow of the graph.
 
 class GraphEvaluator final : public Evaluator {
  public:

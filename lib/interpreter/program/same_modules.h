@@ -1,4 +1,4 @@
-// Finds shared modules: module objects of an archive that were one module in Python.
+// Modules and functions of an archive that were one in Python.
 #pragma once
 
 #include <functional>
@@ -9,6 +9,8 @@
 #include "interpreter/program/torchscript_archive.h"
 
 namespace fxtrace::internal::interpreter {
+
+// Finds shared modules: module objects of an archive that were one module in Python.
 
 // Returns a key that is equal exactly for tied tensors, which an archive has as separate tensors over the
 // same storage.

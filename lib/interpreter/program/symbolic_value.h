@@ -1,6 +1,5 @@
-// Recovers the meaning of integers: TorchScript represents dtypes, layouts and memory formats as integers.
-// An operator's schema tells them apart, and so do uses of a value: it comes from x.dtype, or is passed to an
-// operator that takes a dtype.
+// What values mean: proxies of values that depend on inputs, and integers that stand for dtypes, layouts
+// and others.
 #pragma once
 
 #include <memory>
@@ -13,6 +12,10 @@
 #include "trace/tracer/graph_builder.h"
 
 namespace fxtrace::internal::interpreter {
+
+// Recovers the meaning of integers: TorchScript represents dtypes, layouts and memory formats as integers.
+// An operator's schema tells them apart, and so do uses of a value: it comes from x.dtype, or is passed to an
+// operator that takes a dtype.
 
 enum class NumberMeaning { kNumber, kDtype, kLayout, kMemoryFormat };
 

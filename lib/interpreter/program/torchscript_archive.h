@@ -1,4 +1,5 @@
-// Maps positions in the archive's code to the model's Python source, using its code/*.debug_pkl records.
+// A TorchScript archive, opened without reading weights and without running code, and the places of its
+// code in the model's Python source.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,8 @@
 #include "trace/tracer/program.h"
 
 namespace fxtrace::internal::interpreter {
+
+// Maps positions in the archive's code to the model's Python source, using its code/*.debug_pkl records.
 
 class DebugRecords {
  public:

@@ -1,9 +1,4 @@
-// Constant propagation of small tensors: constants of the code, and the results of operators on them.  When
-// shapes are propagated, elements are part of the abstract value (TensorContent); otherwise they are kept
-// here by node, for control flow that depends on them.
-//
-// Each memory block has a counter of writes.  A tensor with known elements refers to the counters of all
-// memory that it may be in, with the count that it saw; if one has changed, the elements are unknown.
+// What is known of results: elements of small tensors, and answers about shapes.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +19,13 @@
 #include "shapes/abstract_value.h"
 
 namespace fxtrace::internal::interpreter {
+
+// Constant propagation of small tensors: constants of the code, and the results of operators on them.  When
+// shapes are propagated, elements are part of the abstract value (TensorContent); otherwise they are kept
+// here by node, for control flow that depends on them.
+//
+// Each memory block has a counter of writes.  A tensor with known elements refers to the counters of all
+// memory that it may be in, with the count that it saw; if one has changed, the elements are unknown.
 
 class ConstantTensors {
  public:

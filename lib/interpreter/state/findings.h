@@ -1,4 +1,4 @@
-// Collects the arguments with which the calls of one trace call each module.
+// What the runs of a trace find out for later runs: the arguments with which modules are called, and more.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,8 @@
 #include "trace/tracer/program.h"
 
 namespace fxtrace::internal::interpreter {
+
+// Collects the arguments with which the calls of one trace call each module.
 
 // The arguments of each module in all of its calls, from any graph; their join describes the module's inputs
 // when it gets a graph of its own.  A caller that runs again, or rolls back, forgets its calls from that

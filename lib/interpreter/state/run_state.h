@@ -1,4 +1,5 @@
-// The stack of activations: the values of the functions that run, and the current place in their code.
+// The state of one run of the interpreter: what is fixed, what changes, and the values of the functions
+// that run.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,8 @@
 #include "trace/options/options.h"
 
 namespace fxtrace::internal::interpreter {
+
+// The stack of activations: the values of the functions that run, and the current place in their code.
 
 struct Checkpoint;
 

@@ -1,4 +1,4 @@
-// Converts values and types of the interpreter to the abstract values of lib/shapes, and back.
+// Values of the interpreter as abstract values of lib/shapes, and their structure.
 #pragma once
 
 #include <functional>
@@ -15,6 +15,8 @@
 #include "torchscript/values/tensor_value.h"
 
 namespace fxtrace::internal::interpreter {
+
+// Converts values and types of the interpreter to the abstract values of lib/shapes, and back.
 
 // Returns what is known of a value of the interpreter: what a proxy carries, or a plain integer, tensor or
 // sequence itself.

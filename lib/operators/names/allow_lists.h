@@ -1,4 +1,4 @@
-// The allow list of operators that only compute: a graph may call them without the user's consent.
+// What a graph may call without consent: operators that only compute, and functions of Python.
 #pragma once
 
 #include <span>
@@ -7,6 +7,8 @@
 #include "operators/names/name_table.h"
 
 namespace fxtrace::internal {
+
+// The allow list of operators that only compute: a graph may call them without the user's consent.
 
 // Returns whether the operator only computes, judged by namespace and name alone: it touches neither files
 // nor the process, and accesses no memory at addresses that its arguments give.  Higher-order operators are

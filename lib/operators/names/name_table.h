@@ -1,4 +1,4 @@
-// Lists of names by namespace, as scripts/torch_functions writes them.
+// Tables of names, and what names a user may type.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,8 @@
 #include "support/text/words.h"
 
 namespace fxtrace::internal {
+
+// Lists of names by namespace, as scripts/torch_functions writes them.
 
 struct NamesOfSpace {
   std::string_view space;

@@ -219,7 +219,9 @@ bool hands_on_elements(const Operator& op) {
   const bool is_view =
       std::ranges::any_of(all, [](const Alias& alias) { return alias.result == 0 && alias.argument == 0; });
   constexpr std::string_view kCopies =
-      "aten::clone aten::repeat aten::repeat_interleave aten::_to_copy aten::_unsafe_view aten::expand_copy";
+      "aten::_to_copy aten::_unsafe_view aten::cat aten::clone aten::copy aten::expand_copy aten::index_copy "
+      "aten::index_put aten::repeat aten::repeat_interleave aten::scatter aten::select_scatter "
+      "aten::slice_scatter";
   return is_view || has_word(kCopies, op.base_name());
 }
 

@@ -312,6 +312,7 @@ constexpr Traits kPrecise = kNotForIntegers | kNotForHalf;
 constexpr std::string_view kFactors = "...mn -> ...mn ...m&n:int32 ...:int32";
 
 constexpr OperatorRow kMatrixDecompositionsRows[] = {
+    {"_linalg_det", {.traits = kPrecise, .signature = "...nn -> ... ...nn ...n:int32"}},
     {"_lu_with_info", {.signature = kFactors}},
     {"cholesky", {.traits = kPrecise, .shape = cholesky}},
     {"cholesky_inverse", {.traits = kPrecise, .signature = "...nn -> ...nn"}},

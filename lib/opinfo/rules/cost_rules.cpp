@@ -8,6 +8,7 @@
 
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/cost_helpers.h"
+#include "support/text/words.h"
 
 namespace fxtrace::internal {
 
@@ -97,6 +98,27 @@ CostRule find_cost_rule(const Operator& op) {
   }
   if (is_free(base_name) || is_form_of_free_operator(base_name)) return no_macs;
   return nullptr;
+}
+
+Counted find_counted(const Operator& op) {
+  std::string_view name = op.base_name();
+  constexpr std::string_view kSpace = "aten::";
+  if (!name.starts_with(kSpace)) return Counted::kNever;
+  name.remove_prefix(kSpace.size());
+  if (has_word("linalg_matmul linear matmul", name)) return Counted::kUnlessVector;
+  if (has_word("inner tensordot", name)) return Counted::kUnlessVectors;
+  // The registry of torch.utils.flop_counter, and what torch makes of it; in-place forms have no formula.
+  constexpr std::string_view kCounted =
+      "_convolution _convolution_mode _efficient_attention_forward _flash_attention_forward "
+      "_scaled_dot_product_attention_math _scaled_dot_product_cudnn_attention "
+      "_scaled_dot_product_cudnn_attention_backward _scaled_dot_product_efficient_attention "
+      "_scaled_dot_product_efficient_attention_backward _scaled_dot_product_flash_attention "
+      "_scaled_dot_product_flash_attention_backward _scaled_mm _slow_conv2d_forward addmm baddbmm bmm "
+      "chain_matmul conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
+      "convolution convolution_backward convolution_overrideable corrcoef cov cudnn_convolution "
+      "einsum gru gru_cell linalg_matrix_power linalg_multi_dot lstm lstm_cell matrix_power mm "
+      "rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell scaled_dot_product_attention thnn_conv2d";
+  return has_word(kCounted, name) ? Counted::kAlways : Counted::kNever;
 }
 
 }  // namespace fxtrace::internal

@@ -1,13 +1,14 @@
 // Cost rules: the number of multiply-accumulates (MACs) of an operator, from its arguments and results.
 //
 // MACs are counted for matrix products and operators built on them: convolutions, attention, recurrent
-// layers.  This is half the number of FLOPs of torch.utils.flop_counter, which counts two for each MAC.
-// Elementwise operations, reductions, normalisations, pooling, interpolation, losses and data movement count
-// none.  Masks, causal or not, do not reduce the count.  docs/reference/costs.md has a formula and a source
-// for each family.
+// layers.  torch.utils.flop_counter counts two FLOPs for each MAC, of those operators that find_counted()
+// names. Elementwise operations, reductions, normalisations, pooling, interpolation, losses and data movement
+// count none.  Masks, causal or not, do not reduce the count.  docs/reference/costs.md has a formula and a
+// source for each family.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -26,12 +27,22 @@ using CostRule = SymInt (*)(const RuleArguments& args, const Results& results);
 // null when the cost is unknown.
 CostRule find_cost_rule(const Operator& op);
 
+// Whether torch.utils.flop_counter counts the MACs of an operator: by a formula of its registry, or in the
+// operators that torch makes of it.
+enum class Counted : std::uint8_t {
+  kNever,
+  kAlways,
+  kUnlessVector,   // not if the second operand is a vector: torch makes mv or dot of it
+  kUnlessVectors,  // not if the result has one element: torch makes dot of it
+};
+Counted find_counted(const Operator& op);
+
 // Returns the indices of the arguments with the keys and values of an attention operator, which a decoder
 // keeps for later steps; nothing for other operators.
 std::optional<std::pair<std::size_t, std::size_t>> find_keys_and_values(const Operator& op,
                                                                         const Schema& schema);
-// Returns whether the result consists of elements of the first argument, perhaps repeated and in another
-// dtype.
+// Returns whether the result consists of elements of the first argument, perhaps repeated, in another dtype,
+// joined with others or partly overwritten.
 bool hands_on_elements(const Operator& op);
 
 // The cost rule of operators without MACs.

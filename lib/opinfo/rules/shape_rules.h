@@ -1,4 +1,4 @@
-// The arguments of a call as the rules of operators see them: abstract values, by position in the schema.
+// Shape rules: the arguments that a rule sees, the results that it gives, and what kernels refuse.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,8 @@
 #include "shapes/abstract_value.h"
 
 namespace fxtrace::internal {
+
+// The arguments of a call as the rules of operators see them: abstract values, by position in the schema.
 
 // Thrown by a rule, or by its helpers, when the result cannot be determined.
 struct CannotTell {};

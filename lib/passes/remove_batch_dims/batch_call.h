@@ -1,4 +1,5 @@
-// Building blocks of batching rules: calls that are planned in the place of one node.
+// Building blocks of batching rules: calls that are planned in the place of one node, and their arguments
+// by name.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,8 @@
 #include "passes/remove_batch_dims/batch_plan.h"
 
 namespace fxtrace::internal {
+
+// Building blocks of batching rules: calls that are planned in the place of one node.
 
 Meta with_shape(Meta meta, Shape shape);
 Argument::List range(std::size_t from, std::size_t count);

@@ -6,6 +6,7 @@
 
 #include "convert/write/program_archive.h"
 #include "convert/write/program_copy.h"
+#include "convert/write/program_rewrite.h"
 #include "exported/program/exported_program.h"
 #include "exported/verifier/program_verifier.h"
 #include "pipelines/configs.h"
@@ -17,10 +18,24 @@
 namespace fxtrace::internal {
 namespace {
 
+// Gives the program the names and the form that are asked for.  `dimensions`: symbols of named dimensions.
+void rewrite(const ConversionRequest& request, const std::map<std::string, std::string>& dimensions,
+             ProgramRecords& records, Conversion& conversion, const Listener& listener) {
+  if (!request.for_torch && request.names.empty()) return;
+  const JsonDocument document(records.json, "the program");
+  const NewNames names = new_names(document.root(), request.names, dimensions);
+  const auto release = request.for_torch ? std::optional(release_of(*request.for_torch)) : std::nullopt;
+  RewrittenProgram rewritten = rewrite_program(document.root(), release, names);
+  records.json = std::move(rewritten.json);
+  std::ranges::move(rewritten.refusals, std::back_inserter(conversion.refusals));
+  for (const std::string& note : rewritten.notes) listener.status(note);
+}
+
 // Copies an exported program that is only to be written anew.
 void copy(const ConversionRequest& request, const ExportedProgram& program, const ModelFile& file,
-          const FileInfo& info, Conversion& conversion) {
+          const FileInfo& info, Conversion& conversion, const Listener& listener) {
   conversion.programs.push_back(copy_program(program, request.has_example_inputs, conversion.refusals));
+  rewrite(request, {}, conversion.programs.back(), conversion, listener);
   add_faults(info, conversion.refusals);
   const std::string graph = program.archive().program_record(program.name());
   const std::string examples = program.archive().example_inputs_record(program.name());
@@ -113,6 +128,55 @@ ExtractRequest part_in(const Graph& flat, const Graph& traced, const ExtractRequ
   return result;
 }
 
+// Returns the node of `flat` whose value the node of that name gives, which is of the graph that
+// `fxtrace trace` shows, or of `flat`.  Throws Error(kUsage).
+NodeId tapped_node(const std::string& name, const Graph& flat, const Graph& traced) {
+  const Node* node = traced.find(name);
+  const std::vector<NodeId> all = node == nullptr ? std::vector<NodeId>() : nodes_for(*node, traced, flat);
+  std::vector<NodeId> given;  // the values that are used elsewhere
+  for (const NodeId id : all) {
+    if (std::ranges::any_of(flat.node(id).users,
+                            [&](NodeId user) { return std::ranges::find(all, user) == all.end(); }))
+      given.push_back(id);
+  }
+  if (given.empty() && all.size() == 1) given = all;
+  if (const Node* inner = flat.find(name); given.empty() && inner != nullptr) given.push_back(inner->id);
+  if (given.size() == 1) return given.front();
+  std::vector<std::string> names;
+  for (const Graph* graph : {&traced, &flat}) {
+    for (const NodeId id : graph->order()) names.push_back(graph->node(id).name);
+  }
+  if (given.empty())
+    throw usage_error(
+        "--tap " + shell_word(name) + ": the graph has no node of that name" + did_you_mean(name, names),
+        {"fxtrace trace MODEL -f text lists the nodes"});
+  std::string list;
+  for (const NodeId id : given) list += (list.empty() ? "" : ", ") + flat.node(id).name;
+  throw usage_error("--tap " + shell_word(name) + ": the module gives several values: " + list);
+}
+
+// Adds the values of nodes to the results of the graph: behind them, or under their names in a dict.
+void add_results(const std::vector<std::string>& taps, const Graph& traced, Graph& flat) {
+  const NodeId output = flat.last();
+  if (!output.valid() || flat.node(output).op != Opcode::kOutput || flat.node(output).args.empty()) return;
+  Argument result = flat.node(output).args.front();
+  const bool is_several =
+      result.is<Argument::List>() || result.is<Argument::Tuple>() || result.is<Argument::Dict>();
+  if (!is_several) result = Argument::Tuple{{result}, {}};
+  for (const std::string& name : taps) {
+    const NodeId value = tapped_node(name, flat, traced);
+    if (auto* dict = std::get_if<Argument::Dict>(&result.value)) {
+      dict->items.push_back({name, value});
+    } else if (auto* list = std::get_if<Argument::List>(&result.value)) {
+      list->items.emplace_back(value);
+    } else if (auto* tuple = std::get_if<Argument::Tuple>(&result.value)) {
+      tuple->names = nullptr;
+      tuple->items.emplace_back(value);
+    }
+  }
+  flat.set_args(output, {result}, {});
+}
+
 ProgramRecords lower_method(const ConversionRequest& request, const Config& config, const ModelFile& file,
                             const TraceResult& traced, const ExtractRequest& part, Conversion& conversion,
                             const Listener& listener) {
@@ -130,6 +194,9 @@ ProgramRecords lower_method(const ConversionRequest& request, const Config& conf
   if (!lowered.refusals.empty()) return {};
   for (const std::string& note : lowered.notes) listener.status(note);
   ProgramRecords records = records_of(lowered.program, request.has_example_inputs);
+  std::map<std::string, std::string> dimensions;
+  for (const auto& [name, symbol] : lowered.program.symbols) dimensions.emplace(name, symbol.name);
+  rewrite(request, dimensions, records, conversion, listener);
   std::ranges::move(refused_texts(records), std::back_inserter(conversion.refusals));
   return records;
 }
@@ -137,7 +204,7 @@ ProgramRecords lower_method(const ConversionRequest& request, const Config& conf
 }  // namespace
 
 void Conversion::write(const ModelFile& file, bool with_weights, std::ostream& out) const {
-  at_file(file, [&] { write_program_archive(programs, *model, file, with_weights, out); });
+  at_file(file, [&] { write_program_archive(programs, *model, file, with_weights, out, layout); });
 }
 
 void Conversion::write_weights(const ModelFile& file, std::ostream& out) const {
@@ -155,16 +222,19 @@ Conversion convert_model(const Config& given, const ConversionRequest& request, 
   for (const auto& [name, size] : request.hints) {
     if (size < 0) throw usage_error("the example size of " + name + " is negative");
   }
+  if (request.has_part() && !request.taps.empty())
+    throw usage_error("--tap adds results to the whole method, not to a part");
+  if (request.for_torch) static_cast<void>(release_of(*request.for_torch));  // before the model is read
   const FileInfo info = identify_file(file.file);
   Conversion conversion;
   if (methods.empty()) methods.push_back(given.options.method);
-  if (info.kind == FileKind::kExportedProgram && !request.has_part() && !request.is_functional &&
-      !request.is_changed) {
+  if (info.kind == FileKind::kExportedProgram && !request.has_part() && request.taps.empty() &&
+      !request.is_functional && !request.is_changed) {
     at_file(file.file, [&] {
       const auto program = std::make_shared<const ExportedProgram>(info, given.options.model);
       conversion.model = program;
       static_cast<void>(program->method_to_trace(methods.front()));
-      copy(request, *program, file.file, info, conversion);
+      copy(request, *program, file.file, info, conversion, run.listener());
     });
   } else {
     Config flat = given;
@@ -182,18 +252,26 @@ Conversion convert_model(const Config& given, const ConversionRequest& request, 
         at_file(file.file, [&] { keep_own_inputs(*wanted.loaded, sharing, config.options); });
       }
       TraceResult& traced = trace_file(file, info, config, wanted, run);
-      run_passes(config.passes, traced.collection, run.listener());
-      ExtractRequest part = request.part;
-      if (!part.from.empty() || !part.to.empty()) {
-        Config named_as = given;  // the configuration with which `fxtrace trace` names nodes
+      // Returns the graph whose names of nodes `fxtrace trace` shows; null where there is none.
+      const auto named_graph = [&]() -> const Graph* {
+        Config named_as = given;
         named_as.options.method = method;
         const TraceResult& named =
             trace_file(file, info, named_as, {.costs = false, .loaded = traced.program}, run);
-        if (!named.collection.graphs.empty() && !traced.collection.graphs.empty())
-          part = at_file(file.file, [&] {
-            return part_in(traced.collection.graphs.front().graph, named.collection.graphs.front().graph,
-                           part);
-          });
+        const bool has_both = !named.collection.graphs.empty() && !traced.collection.graphs.empty();
+        return has_both ? &named.collection.graphs.front().graph : nullptr;
+      };
+      if (!request.taps.empty()) {
+        if (const Graph* named = named_graph())
+          at_file(file.file,
+                  [&] { add_results(request.taps, *named, traced.collection.graphs.front().graph); });
+      }
+      run_passes(config.passes, traced.collection, run.listener());
+      ExtractRequest part = request.part;
+      if (!part.from.empty() || !part.to.empty()) {
+        if (const Graph* named = named_graph())
+          part = at_file(file.file,
+                         [&] { return part_in(traced.collection.graphs.front().graph, *named, part); });
       }
       conversion.programs.push_back(
           lower_method(request, config, file.file, traced, part, conversion, run.listener()));
@@ -201,7 +279,14 @@ Conversion convert_model(const Config& given, const ConversionRequest& request, 
       conversion.model = traced.program;
     }
   }
+  if (request.for_torch) conversion.layout = layout_for(release_of(*request.for_torch), conversion.programs);
+  if (conversion.layout == ArchiveLayout::kFlat && methods.size() > 1)
+    throw usage_error(
+        "torch before 2.8 reads one program of a file: convert each --method to a file of its own");
   if (request.has_external_weights) {
+    if (conversion.layout != ArchiveLayout::kOwnRecords)
+      throw usage_error(
+          "--external-weights leaves zeros in the program, which torch before 2.9 does not read");
     conversion.weights.emplace(conversion.programs);
     std::ranges::copy(conversion.weights->refusals(), std::back_inserter(conversion.refusals));
   }

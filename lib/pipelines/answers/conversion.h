@@ -11,6 +11,7 @@
 #include <ostream>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "archive/file_kind.h"
@@ -34,8 +35,11 @@ struct ConversionRequest {
   bool freezes_state = false;  // attributes that a run changes are what they are in the file
   bool decomposes_quantized = true;
   std::set<std::size_t> dropped_outputs;
-  bool has_external_weights = false;  // in a safetensors file
-  bool is_changed = false;            // options of the trace change what is written of an exported program
+  std::vector<std::string> taps;  // nodes of the root graph whose values become results
+  std::vector<std::pair<std::string, std::string>> names;  // new names, behind the old ones
+  std::optional<std::string> for_torch;                    // the release that has to load the programs: "2.7"
+  bool has_external_weights = false;                       // in a safetensors file
+  bool is_changed = false;  // options of the trace change what is written of an exported program
 
   bool has_part() const { return part.module || !part.from.empty() || !part.to.empty(); }
 };
@@ -46,6 +50,7 @@ struct Conversion {
   std::vector<Refusal> refusals;  // empty: the programs can be written
   std::shared_ptr<const Program> model;
   std::optional<SafetensorsFile> weights;  // for has_external_weights
+  ArchiveLayout layout = ArchiveLayout::kOwnRecords;
 
   // Write what is written of a conversion without refusals.  Throw Error(kInput) at the file.
   void write(const ModelFile& file, bool with_weights, std::ostream& out) const;

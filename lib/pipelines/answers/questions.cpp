@@ -2,18 +2,25 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "archive/compiled_model.h"
+#include "archive/zip_archive.h"
+#include "convert/write/program_rewrite.h"
 #include "exported/program/exported_archive.h"
+#include "exported/program/exported_program.h"
 #include "graph/analysis/collection_summary.h"
+#include "operators/releases.h"
 #include "pipelines/configs.h"
 #include "pipelines/passes.h"
 #include "pipelines/read_model.h"
 #include "support/error.h"
+#include "support/hashes.h"
 #include "support/text/did_you_mean.h"
 #include "trace/options/input_spec.h"
 #include "trace/search/suggestions.h"
@@ -21,33 +28,52 @@
 namespace fxtrace::internal {
 namespace {
 
-// If the peak is not one expression, computes it for example sizes.
-void add_example_peak(const GraphCollection& collection, ModelSummary& summary) {
-  if (summary.peak_bytes || !summary.activation_bytes || collection.graphs.empty()) return;
-  const auto example = example_sizes(summary);
+// Returns the collection at sizes of an example; nothing if no size has a name, or the model does not take
+// them.
+std::optional<GraphCollection> at_example(const GraphCollection& collection, const ExampleSizes& example) {
   std::vector<GivenSizes> sizes;
   for (const std::string& name : names_of_sizes(collection)) {
     const auto known = example.sizes.find(name);
-    if (known == example.sizes.end()) return;
+    if (known == example.sizes.end()) return std::nullopt;
     sizes.push_back({name, {known->second}});
   }
-  if (sizes.empty()) return;
+  if (sizes.empty()) return std::nullopt;
   try {
     GraphCollection there = collection;
     set_sizes(there, sizes);
-    const auto& cost = there.graphs.front().cost;
-    if (cost && cost->peak_bytes) summary.example_peak = cost->peak_bytes->number();
+    return there;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kUsage) throw;
-    // The model does not take these sizes.
+    return std::nullopt;
   }
 }
 
-ModelSummary summarize_collection(const Config& config, const std::vector<GivenSizes>& at,
+// Adds the timeline of memory, and the peak if that is not one expression: where sizes are no numbers, for an
+// example.
+void add_memory(const GraphCollection& collection, bool with_timeline, ModelSummary& summary) {
+  if (with_timeline) summary.memory.emplace();
+  if (!summary.activation_bytes || collection.graphs.empty()) return;
+  auto timeline = with_timeline ? find_timeline(collection) : std::nullopt;
+  if (summary.peak_bytes && (!with_timeline || timeline)) {
+    summary.memory = std::move(timeline);
+    return;
+  }
+  const ExampleSizes example = example_sizes(summary);
+  const auto there = at_example(collection, example);
+  if (!there) return;
+  const auto& cost = there->graphs.front().cost;
+  if (cost && cost->peak_bytes && !summary.peak_bytes) summary.example_peak = cost->peak_bytes->number();
+  timeline = with_timeline ? find_timeline(*there) : std::nullopt;
+  if (!timeline) return;
+  summary.memory = std::move(timeline);
+  summary.memory_sizes = example.text;
+}
+
+ModelSummary summarize_collection(const Config& config, const SummaryRequest& request,
                                   GraphCollection& collection, const Listener& listener) {
-  apply_costs(config, at, collection, listener);
+  apply_costs(config, request.at, collection, listener);
   ModelSummary summary = summarize_model(collection);
-  add_example_peak(collection, summary);
+  add_memory(collection, request.memory, summary);
   return summary;
 }
 
@@ -60,7 +86,7 @@ std::optional<std::string> shape_hint(const NamedFile& file, const TraceResult& 
   return text;
 }
 
-ModelSummary summarize_trace(const Config& given, const std::vector<GivenSizes>& at, const NamedFile& file,
+ModelSummary summarize_trace(const Config& given, const SummaryRequest& request, const NamedFile& file,
                              const FileInfo& info, Run& run) {
   if (!is_traceable(info.kind)) throw not_traceable(info).at(file.file.path());
   const Config config = config_for_costs(given, info.kind);
@@ -70,7 +96,7 @@ ModelSummary summarize_trace(const Config& given, const std::vector<GivenSizes>&
   wanted.graphs_if_any = true;
   wanted.hint = wanted.input_options = lacks_inputs;
   TraceResult& result = trace_file(file, info, config, wanted, run);
-  ModelSummary summary = summarize_collection(config, at, result.collection, run.listener());
+  ModelSummary summary = summarize_collection(config, request, result.collection, run.listener());
   summary.producer = result.description.producer;
   for (const ConstantInfo& constant : result.description.constants) {
     const auto add = [&](const std::vector<std::int64_t>& shape, const std::string& dtype) {
@@ -94,9 +120,9 @@ ModelSummary summarize_file(const Config& config, const SummaryRequest& request,
   ModelSummary summary;
   if (may_be_collection(file.file, info)) {
     GraphCollection collection = read_saved_collection(request.has_trace_options, file.file, run.listener());
-    summary = summarize_collection(config, request.at, collection, run.listener());
+    summary = summarize_collection(config, request, collection, run.listener());
   } else {
-    summary = summarize_trace(config, request.at, file, info, run);
+    summary = summarize_trace(config, request, file, info, run);
   }
   if (config.strict && !summary.failed.empty())
     run.fail_strict(input_error(std::to_string(summary.failed.size()) + " of " +
@@ -135,6 +161,24 @@ std::vector<CompiledModel> compiled_models_of(const FileInfo& info, const TraceO
   return models;
 }
 
+Inspection::LoadsWith releases_for(const ExportedProgram& program) {
+  Releases all{.since = program.archive().first_release()};
+  std::vector<ReleaseNeed> needs{{all, "the layout of the archive"}};
+  std::ranges::move(needs_of(program.json()), std::back_inserter(needs));
+  for (const ReleaseNeed& need : needs) {
+    all.since = std::max(all.since, need.releases.since);
+    all.until = std::min(all.until, need.releases.until);
+  }
+  Inspection::LoadsWith result{release_text(all.since), {}, {}};
+  if (all.until <= kLastRelease) result.until = release_text(all.until);
+  for (const ReleaseNeed& need : needs) {
+    const bool decides = (all.since > kFirstRelease && need.releases.since == all.since) ||
+                         (result.until && need.releases.until == all.until);
+    if (decides) result.because.push_back(need.what);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::variant<FileInspection, Inspection> inspect_file(const Config& config, const NamedFile& file, Run& run) {
@@ -155,6 +199,8 @@ std::variant<FileInspection, Inspection> inspect_file(const Config& config, cons
   Inspection inspection =
       inspect_model(std::move(traced.collection), std::move(traced.description), info, options.method);
   inspection.max_depth = options.max_depth;
+  if (const ExportedProgram* program = as_exported(traced.program.get()))
+    inspection.loads_with = at_file(file.file, [&] { return releases_for(*program); });
   if (info.kind == FileKind::kExportedProgram && !options.model)
     inspection.compiled = at_file(file.file, [&] { return compiled_models_of(info, options); });
   return inspection;
@@ -182,6 +228,30 @@ void explain_path(const WhyRequest& request, const TraceResult& result, Explanat
 }
 
 }  // namespace
+
+Material material_of(const Config& config, const NamedFile& file, Run& run) {
+  const FileInfo info = identify_file(file.file);
+  Material material{file.name, file.file.size(), to_string(info.kind)};
+  at_file(file.file, [&] {
+    if (info.zip) {
+      info.zip->check_is_whole();
+      material.licences = find_licences(*info.zip);
+    }
+    Sha256 hash;
+    file.file.for_each_piece(0, file.file.size(), [&](std::string_view piece) { hash.add(piece); });
+    material.sha256 = hash.digits();
+  });
+  if (!is_traceable(info.kind)) return material;
+  Config own = config;
+  ask_for_operators(own.options);
+  TraceRequest wanted;
+  wanted.description = true;
+  const TraceResult& traced = trace_file(file, info, own, wanted, run);
+  material.producer = traced.description.producer;
+  material.type = traced.collection.model.type;
+  count_operators(traced.collection, material);
+  return material;
+}
 
 Explanation explain_model(const Config& config, const WhyRequest& request, const NamedFile& file, Run& run) {
   const TraceResult& result = trace_or_read(config, request.has_trace_options, file, run);

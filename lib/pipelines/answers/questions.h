@@ -1,4 +1,4 @@
-// The summary of a model or of a saved collection, with its costs.
+// Questions about one model: its summary, its content, and why it is as it is.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,19 @@
 
 #include "costs/graph_costs.h"
 #include "pipelines/read_model.h"
+#include "summaries/bill_of_materials.h"
 #include "summaries/explanation.h"
 #include "summaries/inspection.h"
 #include "summaries/model_summary.h"
 
 namespace fxtrace::internal {
 
+// The summary of a model or of a saved collection, with its costs.
+
 struct SummaryRequest {
   std::vector<GivenSizes> at;      // see apply_costs()
   bool has_trace_options = false;  // see read_saved_collection()
+  bool memory = false;             // fills in ModelSummary::memory
 };
 
 // The listener gets, as a hint, a command that gives shapes where they are unknown.  Throws Error.
@@ -30,6 +34,9 @@ ModelSummary summarize_file(const Config& config, const SummaryRequest& request,
 // options name none, where it has compiled models only, and where it holds no program.  Throws Error(kInput)
 // at the file.
 std::variant<FileInspection, Inspection> inspect_file(const Config& config, const NamedFile& file, Run& run);
+
+// Returns what `fxtrace bom` tells of a file.  Throws Error(kInput) at the file.
+Material material_of(const Config& config, const NamedFile& file, Run& run);
 
 // The answer of `fxtrace why`: failures with options that help, the fate of modules, a dimension, a guard.
 

@@ -317,9 +317,6 @@ std::string open_libtorch(const std::vector<std::string>& series, const fs::path
   return candidate.version.empty() ? series.back() : candidate.series();
 }
 
-}  // namespace fxtrace::internal
-
-namespace fxtrace::internal {
 namespace {
 
 // The plugin for torch of the series 2.13 is libfxtrace_execute-2.13.so.

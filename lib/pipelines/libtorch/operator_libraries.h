@@ -1,4 +1,4 @@
-// Opening of shared libraries: LibTorch and the plugin.
+// Opens LibTorch, the plugin, and libraries of operators.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +11,8 @@
 #include "trace/search/trace.h"
 
 namespace fxtrace::internal {
+
+// Opening of shared libraries: LibTorch and the plugin.
 
 // Opens a library, which is never closed, for `user` ("--op-library", for messages); its symbols stay local.
 // `file` is a path, or a name that the system's loader searches.  Returns null when such a name is not found.

@@ -1,4 +1,4 @@
-// Quoting of texts for a shell.
+// Texts of hints: words of a shell, and names that are near.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,8 @@
 #include <vector>
 
 namespace fxtrace::internal {
+
+// Quoting of texts for a shell.
 
 // Returns the text as one word of a POSIX shell, in quotes.
 inline std::string shell_quoted(std::string_view text) {

@@ -1,5 +1,4 @@
-// Identifiers of ASCII letters, digits and underscores, as in Python and in fxtrace's formats, independent of
-// the locale.
+// Names: identifiers, keywords of Python, plain paths and formats.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +6,9 @@
 #include <string_view>
 
 namespace fxtrace::internal {
+
+// Identifiers of ASCII letters, digits and underscores, as in Python and in fxtrace's formats, independent of
+// the locale.
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }

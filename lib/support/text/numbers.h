@@ -1,4 +1,4 @@
-// Formatting of text in columns for people: widths, and readable numbers.
+// Numbers for people: written with units and separators, and read; and text in columns.
 #pragma once
 
 #include <charconv>
@@ -10,6 +10,8 @@
 #include <system_error>
 
 namespace fxtrace::internal {
+
+// Formatting of text in columns for people: widths, and readable numbers.
 
 // Returns the number of characters of valid UTF-8.
 std::size_t width(std::string_view text);

@@ -1,4 +1,4 @@
-// Decoding of UTF-8 that may be malformed, as names come from unchecked files.
+// UTF-8 of unchecked files: decoding, and escapes of what cannot be shown.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,8 @@
 #include <string_view>
 
 namespace fxtrace::internal {
+
+// Decoding of UTF-8 that may be malformed, as names come from unchecked files.
 
 struct Utf8Character {
   std::string_view bytes;  // the character, or U+FFFD for malformed bytes

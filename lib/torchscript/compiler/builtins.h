@@ -1,5 +1,5 @@
-// Operators that LibTorch implements in TorchScript: operators with a number on the left of a tensor, `//` of
-// tensors, and operators kept for old archives.  A call of one is inlined.
+// What LibTorch defines besides schemas: functions in TorchScript, methods of its classes, and upgraders of
+// old operators.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,9 @@
 #include <vector>
 
 namespace fxtrace::internal::torchscript {
+
+// Operators that LibTorch implements in TorchScript: operators with a number on the left of a tensor, `//` of
+// tensors, and operators kept for old archives.  A call of one is inlined.
 
 // Returns the code of the functions with this name, in the order in which they are tried after the registered
 // overloads; empty for most names.

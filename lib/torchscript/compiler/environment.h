@@ -1,5 +1,4 @@
-// Sugared values: the things that an expression may denote before it becomes a value of the graph, such as a
-// builtin, a method or a class.
+// What names denote while code is compiled: values of the graph, and sugared values.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +16,9 @@
 #include "torchscript/language/source.h"
 
 namespace fxtrace::internal::torchscript {
+
+// Sugared values: the things that an expression may denote before it becomes a value of the graph, such as a
+// builtin, a method or a class.
 
 class Function;
 class Emitter;

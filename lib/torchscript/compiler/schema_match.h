@@ -1,3 +1,24 @@
+// Overload resolution by LibTorch's rules, and calls of operators without a schema.
+#pragma once
+
+#include <exception>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "torchscript/ir/ir.h"
+#include "torchscript/language/function_schema.h"
+#include "torchscript/language/source.h"
+#include "torchscript/language/type_relations.h"
+#include "torchscript/language/types.h"
+#include "torchscript/operators/operator_table.h"
+
+namespace fxtrace::internal::torchscript {
+
 // Overload resolution by LibTorch's rules: chooses the overload of an operator or function for a call, and
 // inserts nodes for conversions, lists and defaults into the graph.
 //
@@ -32,25 +53,6 @@
 // torch.sum(x, 1) fits sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType?
 // dtype=None) in round 1: 1 becomes prim::ListConstruct(1), and False and None are constants made from the
 // defaults.
-#pragma once
-
-#include <exception>
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <unordered_map>
-#include <utility>
-#include <vector>
-
-#include "torchscript/ir/ir.h"
-#include "torchscript/language/function_schema.h"
-#include "torchscript/language/source.h"
-#include "torchscript/language/type_relations.h"
-#include "torchscript/language/types.h"
-#include "torchscript/operators/operator_table.h"
-
-namespace fxtrace::internal::torchscript {
 
 struct NamedValue {
   SourceRange range;

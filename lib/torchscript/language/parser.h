@@ -1,4 +1,4 @@
-// Syntax trees of TorchScript code.  Trees live in the arena of their file, and their texts in its source.
+// Syntax trees of TorchScript code, and their parser.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,8 @@
 #include "torchscript/language/source.h"
 
 namespace fxtrace::internal::torchscript {
+
+// Syntax trees of TorchScript code.  Trees live in the arena of their file, and their texts in its source.
 
 // The kind of a tree, with its parts in the comment; "list" is a tree of kind kList.
 enum class Syntax : std::uint8_t {

@@ -1,4 +1,4 @@
-// The text of a code file, and positions in it.
+// The text of a code file, positions in it, and its tokens.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,8 @@
 #include "support/error.h"
 
 namespace fxtrace::internal::torchscript {
+
+// The text of a code file, and positions in it.
 
 class SourceText {
  public:

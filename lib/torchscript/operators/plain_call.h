@@ -1,5 +1,4 @@
-// Checks made before a plain operator is executed: calls are refused when LibTorch's behaviour is undefined
-// or does not terminate, and when the result would be too large.
+// Calls of plain operators: checks before them, their tables, and values as texts.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +17,9 @@
 #include "torchscript/values/value.h"
 
 namespace fxtrace::internal::torchscript {
+
+// Checks made before a plain operator is executed: calls are refused when LibTorch's behaviour is undefined
+// or does not terminate, and when the result would be too large.
 
 // Returns why the operator must not be executed with these arguments, which match one of its overloads;
 // nothing when it may be.  `base_name` is as "aten::floordiv"; `traits` are those of the table.

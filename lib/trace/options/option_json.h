@@ -1,5 +1,4 @@
-// Values of a configuration: converts between JSON and Argument.  Functions that read throw the Error of
-// JsonValue::fail(), with a message for users, when the value is of another kind.
+// Options as JSON: values, rules of leaves, and conditions.
 #pragma once
 
 #include <string>
@@ -13,6 +12,9 @@
 #include "trace/options/options.h"
 
 namespace fxtrace::internal {
+
+// Values of a configuration: converts between JSON and Argument.  Functions that read throw the Error of
+// JsonValue::fail(), with a message for users, when the value is of another kind.
 
 // `depth` counts the arrays and objects around the value; at most 24 may be nested.
 Argument read_plain(const JsonValue& value, int depth = 0);     // no objects

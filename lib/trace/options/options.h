@@ -1,4 +1,5 @@
-// The options of a trace that the library sets, besides those of its users (fxtrace/trace_options.h).
+// The options of a trace, with what the library sets, as a configuration and as JSON; and the budget of a
+// trace.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +14,8 @@
 #include "fxtrace/trace_options.h"
 
 namespace fxtrace::internal {
+
+// The options of a trace that the library sets, besides those of its users (fxtrace/trace_options.h).
 
 using fxtrace::Argument;
 using fxtrace::ConcreteArg;

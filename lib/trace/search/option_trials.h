@@ -1,4 +1,4 @@
-// Candidate options for a trace in which modules failed, and trial traces with them.
+// Options that may help a trace in which modules failed: trial traces, and the hint after a trace.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,8 @@
 #include "trace/tracer/program.h"
 
 namespace fxtrace::internal {
+
+// Candidate options for a trace in which modules failed, and trial traces with them.
 
 // An option that a trial adds to those of the user.
 struct AddedOption {

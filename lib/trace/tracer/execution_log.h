@@ -1,4 +1,4 @@
-// Facts about the modules of a program that all graphs of a trace share, and the modules that have failed.
+// Modules during a trace: facts that all graphs share, those that failed, and the order of calls.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,8 @@
 #include "trace/tracer/program.h"
 
 namespace fxtrace::internal {
+
+// Facts about the modules of a program that all graphs of a trace share, and the modules that have failed.
 
 // The facts about a program, worked out once.
 class ModuleFacts {

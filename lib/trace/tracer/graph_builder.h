@@ -1,4 +1,4 @@
-// Undo log: the inverse of every step, run in reverse order.
+// The builder of one graph, with an undo log, and values that are the same node.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,8 @@
 #include "graph/graph_collection.h"
 
 namespace fxtrace::internal {
+
+// Undo log: the inverse of every step, run in reverse order.
 
 class Journal {
  public:

@@ -1,4 +1,4 @@
-// Reads constants of a graph as values of LibTorch.
+// Constants of a graph as values of LibTorch, read from the model's file.
 #pragma once
 
 #include <complex>
@@ -16,6 +16,8 @@
 #include "verify/calls/engine.h"
 
 namespace fxtrace::internal::verify {
+
+// Reads constants of a graph as values of LibTorch.
 
 // Implements FxtraceRead; `context` is a ModelFile.
 std::size_t read_file(void* context, std::uint64_t offset, void* to, std::size_t size);

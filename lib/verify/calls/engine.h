@@ -1,4 +1,4 @@
-// C++ interface to the values and operators of LibTorch, through the plugin (execute/plugin.h).
+// Values and operators of LibTorch, through the plugin (execute/plugin.h), and containers of them.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,8 @@
 #include "graph/graph.h"
 
 namespace fxtrace::internal::verify {
+
+// C++ interface to the values and operators of LibTorch, through the plugin (execute/plugin.h).
 
 // Thrown for operations that LibTorch refuses, or that cannot be expressed.  Long messages are cut, as names
 // in a file may have any length.

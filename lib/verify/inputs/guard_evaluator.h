@@ -1,4 +1,4 @@
-// Evaluates guards of a graph for given inputs.
+// Guards for given inputs: whether they hold, and which numbers make them hold.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,8 @@
 #include "verify/calls/engine.h"
 
 namespace fxtrace::internal::verify {
+
+// Evaluates guards of a graph for given inputs.
 
 // Guards are Python expressions over the graph's inputs; LibTorch's operators evaluate them.
 class GuardEvaluator {

@@ -1,4 +1,4 @@
-// Inputs of a verification: makes values for the placeholders of a graph.
+// Inputs of a verification: values for the placeholders of a graph, and ranges of indices.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,8 @@
 #include "verify/inputs/given_inputs.h"
 
 namespace fxtrace::internal::verify {
+
+// Inputs of a verification: makes values for the placeholders of a graph.
 
 using Sizes = std::map<std::string, std::int64_t>;  // values of named dimensions
 

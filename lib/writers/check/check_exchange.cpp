@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "support/repeated.h"
 #include "support/text/qualified_name.h"
 #include "support/text/unicode.h"
+#include "support/text/words.h"
 #include "writers/check/check_writers.h"
 #include "writers/formats/markup_text.h"
 
@@ -63,11 +65,46 @@ void write_message(JsonEmitter& json, std::string_view key, const std::string& t
   json.key(key).object([&] { json.field("text", message_of(text)); });
 }
 
-void write_sarif_rule(JsonEmitter& json, const Rule& rule) {
-  json.field("id", short_line(rule.name));
-  write_message(json, "shortDescription", short_line(rule.text));
-  if (rule.message) write_message(json, "help", short_line(*rule.message));
-  json.key("defaultConfiguration").object([&] { json.field("level", to_string(rule.severity)); });
+// The rules of all models that share an id.
+struct SarifRule {
+  const Rule* first = nullptr;
+  bool is_error = false;                     // one of them
+  std::vector<std::string> texts, messages;  // each once
+
+  void add(const Rule& rule) {
+    if (first == nullptr) first = &rule;
+    is_error = is_error || rule.severity == Severity::kError;
+    const auto add_new = [](std::vector<std::string>& all, const std::string& text) {
+      if (std::ranges::find(all, text) == all.end()) all.push_back(text);
+    };
+    add_new(texts, short_line(rule.text));
+    if (rule.message) add_new(messages, short_line(*rule.message));
+  }
+};
+
+// The address of the repository whose pages help links lead to; empty in a build that does not know it.
+constexpr std::string_view kRepository = FXTRACE_REPOSITORY;
+
+void write_sarif_rule(JsonEmitter& json, const SarifRule& rule) {
+  const RuleClass& about = class_of(*rule.first);
+  const std::string page = "docs/how-to/check.md#" + std::string(heading_of(about));
+  const std::string title = title_of(*rule.first);
+  json.field("id", rule.first->id);
+  write_message(json, "shortDescription", short_line(title));
+  if (rule.texts != std::vector{title})
+    write_message(json, "fullDescription", short_line(joined(rule.texts, std::identity(), "; ")));
+  std::vector<std::string> help = rule.messages;
+  help.push_back("See " + page);
+  write_message(json, "help", joined(help, std::identity(), ". "));
+  if (!kRepository.empty())
+    json.field("helpUri", std::string(kRepository) + "/blob/v" FXTRACE_VERSION "/" + page);
+  json.key("defaultConfiguration").object([&] { json.field("level", rule.is_error ? "error" : "warning"); });
+  json.key("properties").object([&] {
+    std::vector<std::string> tags = {about.category};
+    if (*about.weakness != '\0') tags.push_back("external/cwe/" + std::string(about.weakness));
+    json.field("tags", tags);
+    if (*about.security_severity != '\0') json.field("security-severity", about.security_severity);
+  });
 }
 
 // Writes each location once, as SARIF requires: nodes of two graphs may have the same module and name.
@@ -114,7 +151,7 @@ std::string fingerprint(const CheckReport& report, const Offence& offence) {
 
 void write_result(JsonEmitter& json, const CheckReport& report, const Offence& offence, std::size_t index) {
   const Rule& rule = report.rules[offence.rule];
-  json.field("ruleId", short_line(rule.name));
+  json.field("ruleId", rule.id);
   json.field("ruleIndex", index);
   json.field("level", to_string(rule.severity));
   std::string text = short_line(offence.message);
@@ -151,6 +188,7 @@ void write_result(JsonEmitter& json, const CheckReport& report, const Offence& o
   }
   json.key("properties").object([&] {
     json.field("model", report.model.file);
+    json.field("rule", rule.name);
     json.field("undecided", offence.is_undecided);
   });
 }
@@ -171,11 +209,13 @@ void write_invocation(JsonEmitter& json, const CheckReports& reports) {
 }  // namespace
 
 void write_check_sarif(const CheckReports& reports, std::ostream& out) {
-  std::vector<const Rule*> rules;  // the rules of all models, each once
-  std::unordered_map<std::string, std::size_t> indices;
+  std::vector<SarifRule> rules;
+  std::unordered_map<std::string, std::size_t> indices;  // by id
   for (const CheckReport& report : reports.models) {
     for (const Rule& rule : report.rules) {
-      if (indices.try_emplace(rule.name, rules.size()).second) rules.push_back(&rule);
+      const std::size_t index = indices.try_emplace(rule.id, rules.size()).first->second;
+      if (index == rules.size()) rules.emplace_back();
+      rules[index].add(rule);
     }
   }
   JsonEmitter json(out);
@@ -191,7 +231,8 @@ void write_check_sarif(const CheckReports& reports, std::ostream& out) {
         json.key("driver").object_lines([&] {
           json.field("name", "fxtrace");
           json.field("version", FXTRACE_VERSION);
-          json.key("rules").objects_lines(rules, [&](const Rule* rule) { write_sarif_rule(json, *rule); });
+          json.key("rules").objects_lines(rules,
+                                          [&](const SarifRule& rule) { write_sarif_rule(json, rule); });
         });
       });
       json.key("invocations").objects(std::array{&reports}, [&](const CheckReports* all) {
@@ -203,7 +244,7 @@ void write_check_sarif(const CheckReports& reports, std::ostream& out) {
         for (const Offence& offence : report.offences) {
           json.item();
           json.object(
-              [&] { write_result(json, report, offence, indices.at(report.rules[offence.rule].name)); });
+              [&] { write_result(json, report, offence, indices.at(report.rules[offence.rule].id)); });
         }
       }
       json.close(']');

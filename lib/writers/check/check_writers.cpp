@@ -113,12 +113,12 @@ std::string source_file(const SourceLocation& source) {
   return file.substr(file.rfind('/') + 1);
 }
 
-std::string rules_that_hold(const CheckReport& report) {
+std::vector<std::string> rules_that_hold(const CheckReport& report) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < report.rules.size(); ++i) {
     if (report.count(i) + report.count_known(i) == 0) names.push_back(short_line(report.rules[i].name));
   }
-  return joined(names);
+  return names;
 }
 
 std::string known_offences(std::size_t count) {
@@ -156,7 +156,14 @@ class CheckText : Document {
       if (report.offences.empty()) return;
     }
     rules(is_markdown() ? "Known" : "known", check_words::known_rules(report));
-    rules(is_markdown() ? "Holds" : "holds", check_words::rules_that_hold(report));
+    const std::vector<std::string> holding = check_words::rules_that_hold(report);
+    if (!is_markdown()) {
+      rules("holds", joined(holding));
+    } else if (!holding.empty()) {
+      const auto count = static_cast<std::int64_t>(holding.size());
+      line("\n<details><summary>" + counted(count, "rule") + (count == 1 ? " holds" : " hold") +
+           "</summary>\n\n" + joined(holding, markdown_code) + "\n\n</details>");
+    }
     if (is_markdown()) rules("In the baseline, but no longer found", check_words::gone_rules(report));
   }
   void title(const std::string& text) {
@@ -233,10 +240,6 @@ void write_check(const CheckReports& reports, std::ostream& out, const TextLayou
   }
 }
 
-}  // namespace fxtrace::internal
-
-namespace fxtrace::internal {
-
 // The answer of `fxtrace check` as JSON.
 
 void write_check_json(const CheckReports& reports, std::ostream& out) {
@@ -256,10 +259,6 @@ void write_check_report(const CheckReport& report, std::ostream& out) {
     io.field("unknown", report.unknown);
   });
 }
-
-}  // namespace fxtrace::internal
-
-namespace fxtrace::internal {
 
 // The baseline of `fxtrace check`: the offences that are known.
 

@@ -46,8 +46,8 @@ std::string places(const Offence& offence);
 std::string source(const Offence& offence);
 // Returns the source's file without the folders of the machine that saved the model: "pkg/net.py".
 std::string source_file(const SourceLocation& source);
-// Returns the rules without offences: "no-failed, max-params".
-std::string rules_that_hold(const CheckReport& report);
+// Returns the names of the rules without offences.
+std::vector<std::string> rules_that_hold(const CheckReport& report);
 // Returns "2 known offences".
 std::string known_offences(std::size_t count);
 // Returns the rules with known offences, and their numbers: "deny aten.item.* (2)".

@@ -1,4 +1,4 @@
-// Writes records as JSON by their descriptions; graph/collection_fields.h says what they are.
+// Writes records as JSON by their descriptions, and parts of JSON that several documents have.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,8 @@
 #include "support/shared.h"
 
 namespace fxtrace::internal {
+
+// Writes records as JSON by their descriptions; graph/collection_fields.h says what they are.
 
 // An `io` of describe(), which says what the verbs mean.  They write into the current object of the emitter.
 class FieldWriter {

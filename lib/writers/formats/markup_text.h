@@ -1,6 +1,4 @@
-// Text for an HTML page in its two contexts.  Both take any bytes: malformed UTF-8 becomes U+FFFD, and
-// unprintable characters (controls, direction marks, line separators) are written as visible escapes (\n,
-// \u202e).
+// Text of a model in markup: HTML, DOT, Mermaid and Markdown.
 #pragma once
 
 #include <string>
@@ -8,6 +6,10 @@
 #include <vector>
 
 namespace fxtrace::internal {
+
+// Text for an HTML page in its two contexts.  Both take any bytes: malformed UTF-8 becomes U+FFFD, and
+// unprintable characters (controls, direction marks, line separators) are written as visible escapes (\n,
+// \u202e).
 
 // Returns the entity for & < > in HTML and XML, such as "&amp;"; empty for all other characters.
 constexpr std::string_view entity_of(char32_t c) {

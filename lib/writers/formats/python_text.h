@@ -1,5 +1,4 @@
-// Writes text into Python source.  Names and strings of a model may contain anything; text written by these
-// functions cannot end a literal, a name or a comment early.
+// Text of a model in Python source, and names of its values there.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +9,9 @@
 #include <unordered_set>
 
 namespace fxtrace::internal {
+
+// Writes text into Python source.  Names and strings of a model may contain anything; text written by these
+// functions cannot end a literal, a name or a comment early.
 
 // Returns a string literal in double quotes.  Unprintable characters (controls, direction marks) are escaped;
 // malformed UTF-8 becomes U+FFFD.

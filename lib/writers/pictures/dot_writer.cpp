@@ -124,7 +124,7 @@ class DotWriter {
       return false;
     if (item(box).kind == Kind::kGraph && !has_cluster(box)) return false;
     const MarkStyle* mark = mark_of(box);
-    return mark != nullptr && mark->box_fill != nullptr;
+    return mark != nullptr && !mark->box_fill.empty();
   }
 
   // Returns whether an open box at the top is drawn around its content.
@@ -160,7 +160,7 @@ class DotWriter {
   std::string legend() const {
     std::string text;
     for (const MarkStyle& mark : styles_) {
-      text += small("<B>" + dot_html(mark.sign.empty() ? kSquare : mark.sign) + "</B>", mark.line) +
+      text += small("<B>" + dot_html(mark.sign.empty() ? kSquare : mark.sign) + "</B>", mark.line.c_str()) +
               small("&#160;" + html(mark.meaning) + "&#160;&#160;", kQuiet);
     }
     if (!styles_.empty()) text += std::string(kSomeRoom) + kNewLine;
@@ -223,12 +223,9 @@ class DotWriter {
     const Outline::Item& shown = item(index);
     const Look look = look_of(shown);
     const std::string_view shape = kDotShapes[static_cast<std::size_t>(look)];
-    LookStyle style = style_of(look);
     const MarkStyle* mark = mark_of(index);
-    if (mark != nullptr) {
-      style.fill = mark->fill;
-      style.line = mark->line;
-    }
+    const std::string fill = mark == nullptr ? style_of(look).fill : mark->fill;
+    const std::string border = mark == nullptr ? style_of(look).line : mark->line;
     const BoxText text = box_text(picture_, labels_, index, options_.max_label, text_of_mark(index));
     // A long title is cut at its start, as the end of a path says most.
     std::vector<std::string> lines{title_html(title_of(mark, text.title), "<BR/>")};
@@ -243,8 +240,8 @@ class DotWriter {
     const bool is_repeated = shown.kind == Kind::kRepeats;
     out_ << indent << "b" << index << " [shape=" << shape << ", style=\""
          << (is_round ? "rounded,filled" : "filled") << (is_outside(index) ? ",dashed" : "")
-         << (mark == nullptr ? "" : mark->border) << "\", fillcolor=\"" << style.fill << "\", color=\""
-         << style.line << "\"";
+         << (mark == nullptr ? "" : mark->border) << "\", fillcolor=\"" << fill << "\", color=\"" << border
+         << "\"";
     if (shown.kind != Kind::kNode) out_ << ", peripheries=" << (is_repeated ? 3 : 2);
     out_ << ", label=<";
     for (std::size_t i = 0; i < lines.size(); ++i)
@@ -256,7 +253,7 @@ class DotWriter {
 
   std::string tooltip(Index index) const {
     const MarkStyle* mark = mark_of(index);
-    return about(index) + (mark != nullptr && mark->box_fill != nullptr ? "; " + marks_[index].text : "");
+    return about(index) + (mark != nullptr && !mark->box_fill.empty() ? "; " + marks_[index].text : "");
   }
   // Returns what the label leaves out.
   std::string about(Index index) const {

@@ -191,7 +191,9 @@ class HtmlDataWriter {
       column("mark_text", [&](Index i) { out_ << text(marks_[i].text); });
       table("marks", styles_, [&](const MarkStyle& style) {
         out_ << '[' << html_json(style.name) << ',' << html_json(style.sign) << ','
-             << html_json(style.meaning) << ']';
+             << html_json(style.meaning);
+        if (!style.colour.empty()) out_ << ',' << html_json(style.colour);
+        out_ << ']';
       });
     }
     out_ << ",\n\"failures\":[";

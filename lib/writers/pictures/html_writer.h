@@ -19,8 +19,8 @@
 //    numbers from 2^53 on, which JavaScript does not hold exactly.  The cost of a box is the sum of its
 //    content, except for control flow and graphs that have a cost of their own.
 // 7. `failures` is [place, text] for the items that failed.
-// 8. Only where items are marked (marks.h), `marks` has [class, sign, meaning] of each style.  The column
-// `mark`
+// 8. Only where items are marked (marks.h), `marks` has [class, sign, meaning] of each style, and its colour
+// if that is not the class's.  The column `mark`
 //    is 0 for items without a mark, 1 plus the index of the style, or that plus the number of styles where
 //    only content of a box is marked; `mark_text` is the text about it.
 //

@@ -34,15 +34,31 @@ class DifferenceMarks {
  private:
   bool is_part_of_change(Outline::Index item) const;
   std::optional<Change> of_closed(Outline::Index item) const;
+  Mark of_weights(Outline::Index item) const;
 
   const Outline& outline_;
   std::vector<std::optional<Change>> own_;  // of the items themselves
   // The number of differences in the box; a box that was added or removed counts as one with its content.
   std::vector<std::uint32_t> inside_;
+  std::vector<bool> has_weights_, holds_weights_;  // other ones: the module itself, one in the box
 };
 
+bool has_other_weights(const MergedCollection& merged, const Outline::Item& item) {
+  return (item.kind == Kind::kModule || item.kind == Kind::kNode) && merged.weights.contains(item.path);
+}
+
 DifferenceMarks::DifferenceMarks(const MergedCollection& merged, const Outline& outline)
-    : outline_(outline), own_(outline.items.size()), inside_(outline.items.size()) {
+    : outline_(outline),
+      own_(outline.items.size()),
+      inside_(outline.items.size()),
+      has_weights_(outline.items.size()),
+      holds_weights_(outline.items.size()) {
+  for (Outline::Index i = 0; i < outline.items.size(); ++i) {
+    has_weights_[i] = has_other_weights(merged, outline[i]);
+    if (!has_weights_[i]) continue;
+    for (Outline::Index around = outline[i].parent; around != Outline::kNone; around = outline[around].parent)
+      holds_weights_[around] = true;
+  }
   for (Outline::Index i = 0; i < outline.items.size(); ++i) own_[i] = mark_of(merged, outline[i]);
   for (Outline::Index i = 0; i < outline.items.size(); ++i) {
     if (!own_[i] || is_part_of_change(i)) continue;
@@ -75,11 +91,20 @@ std::optional<Change> DifferenceMarks::of_closed(Outline::Index item) const {
   return is_one ? first : Change::kChanged;
 }
 
+Mark DifferenceMarks::of_weights(Outline::Index item) const {
+  constexpr std::size_t kWeights = 4;  // the style
+  if (has_weights_[item]) return {kWeights, false, "other weights"};
+  return holds_weights_[item] ? Mark{kWeights, true, "other weights inside"} : Mark();
+}
+
 std::vector<Mark> DifferenceMarks::marks() const {
   std::vector<Mark> marks(outline_.items.size());
   for (Outline::Index i = 0; i < marks.size(); ++i) {
     const auto change = of_closed(i);
-    if (!change) continue;
+    if (!change) {
+      marks[i] = of_weights(i);
+      continue;
+    }
     marks[i] = {style_of(*change), !own_[i]};
     // A box that was added or removed as a whole needs no number.
     if (inside_[i] > 0 && *change == Change::kChanged)
@@ -93,11 +118,12 @@ std::vector<Mark> DifferenceMarks::marks() const {
 Marking mark_differences(const MergedCollection& merged) {
   return {{{"added", "+", "added", ",bold", "#d2f4d9", "#1a7f37"},
            {"removed", "\u2212", "removed", ",dashed", "#ffdcd7", "#b3261e"},
-           {"changed", "~", "changed", "", "#fff1c2", "#8a6100"}},
+           {"changed", "~", "changed", "", "#fff1c2", "#8a6100"},
+           {"weights", "", "other weights", ",dotted", "#e7dcfa", "#7445b8"}},
           false,
           [&merged](const Outline::Item& item) {
             const auto mark = mark_of(merged, item);
-            return mark ? 1 + static_cast<int>(*mark) : 0;
+            return mark ? 1 + static_cast<int>(*mark) : has_other_weights(merged, item) ? -1 : 0;
           },
           [&merged](const Outline& outline) { return DifferenceMarks(merged, outline).marks(); }};
 }

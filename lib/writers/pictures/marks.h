@@ -17,10 +17,11 @@ struct MarkStyle {
   std::string sign;     // in front of titles: "+"; may be empty
   std::string meaning;  // the text in a legend
   const char* border;   // more words for DOT's style: ",bold"
-  const char* fill;
-  const char* line;  // the colour of the border
-  // The fill of an open box, which tells the text too, as tooltips do; null: as without a mark.
-  const char* box_fill = nullptr;
+  std::string fill;
+  std::string line;  // the colour of the border
+  // The fill of an open box, which tells the text too, as tooltips do; empty: as without a mark.
+  std::string box_fill = {};
+  std::string colour = {};  // for the page; empty: that of its class
 };
 
 struct Mark {
@@ -40,7 +41,8 @@ struct Marking {
 
 // Returns the marks of merged.collection: of an item that of its node, or else of the module that it is or
 // calls.  An added item has a bold border and "+" in front of its title, a removed one a dashed border and
-// "-", a changed or moved one "~".  A closed box gives the number of differences in it.  `merged` must
+// "-", a changed or moved one "~"; a module that has other weights alone has a dotted border.  A closed box
+// gives the number of differences in it.  `merged` must
 // outlive the result.
 Marking mark_differences(const MergedCollection& merged);
 

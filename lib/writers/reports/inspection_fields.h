@@ -1,4 +1,4 @@
-// The JSON of `fxtrace why` (schemas/why.schema.json); graph/collection_fields.h says what a description is.
+// The JSON of `fxtrace why` and `fxtrace inspect`; graph/collection_fields.h says what a description is.
 #pragma once
 
 #include <cstddef>
@@ -219,6 +219,14 @@ void describe(auto& io, const Inspection& inspection) {
   const MethodInfo method = inspection.method ? inspection.methods[*inspection.method] : MethodInfo();
   describe_file(io, collection.model.file, inspection.file);
   io.nullable("producer", inspection.producer);
+  if (io.has("loads_with", inspection.loads_with.has_value())) {
+    io.object("loads_with", [&] {
+      const Inspection::LoadsWith& releases = *inspection.loads_with;
+      io.field("since", releases.since);
+      io.nullable("until", releases.until);
+      io.field("because", releases.because);
+    });
+  }
   io.nullable("type", collection.model.type);
   io.nullable("method", method.name);
   describe_ports(io, method);

@@ -86,6 +86,7 @@ class InspectionText : Document {
   void model(const Inspection& inspection) {
     line(headline(inspection.collection.model.file, inspection.file) +
          (inspection.producer.empty() ? "" : ", written by " + one_line(inspection.producer)));
+    if (inspection.loads_with) loads_with(*inspection.loads_with);
     const ModuleSizes total = inspection.sizes.empty() ? ModuleSizes{} : inspection.sizes.front();
     this->total("parameters", total.parameters);
     this->total("buffers", total.buffers);
@@ -116,6 +117,12 @@ class InspectionText : Document {
   static std::string headline(const std::string& name, const FileInfo& file) {
     return one_line(name + ": " + file.what +
                     (file.producer_version.empty() ? "" : ", version " + file.producer_version));
+  }
+
+  // Writes "loads with torch >= 2.9, because of the layout of the archive".
+  void loads_with(const Inspection::LoadsWith& releases) {
+    line("loads with torch >= " + releases.since + (releases.until ? " and < " + *releases.until : "") +
+         (releases.because.empty() ? "" : ", because of " + one_line(names_text(releases.because))));
   }
 
   void table(TextTable table) {

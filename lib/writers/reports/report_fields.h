@@ -1,4 +1,4 @@
-// The totals of tensors in the JSON of several reports.
+// The JSON of `fxtrace summary`, `order` and `diff`; graph/collection_fields.h says what a description is.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +18,8 @@
 #include "summaries/use_order.h"
 
 namespace fxtrace::internal {
+
+// The totals of tensors in the JSON of several reports.
 
 void describe(auto& io, const TensorTotal& total) {
   io.field("tensors", total.tensors);
@@ -48,6 +50,30 @@ void describe(auto& io, const ModelSummary& summary) {
     describe(io, summary.model);
     io.nullable("written_by", summary.producer);
   });
+  const auto describe_least = [&](const std::optional<LeastTime>& least) {
+    io.nullable("least_seconds", least ? std::optional(least->seconds()) : std::nullopt);
+    io.nullable("bound", least ? std::optional(std::string(least->bound())) : std::nullopt);
+  };
+  if (summary.fit) {
+    const DeviceFit& fit = *summary.fit;
+    const auto least = summary.rows.empty() ? std::nullopt : summary.rows.front().least;
+    io.block("device", [&] {
+      io.field("name", fit.device.name);
+      io.field("title", fit.device.title);
+      io.field("source", fit.device.source);
+      io.field("sizes", fit.sizes);
+      describe_least(least);
+      io.nullable("compute_seconds", least ? std::optional(least->compute) : std::nullopt);
+      io.nullable("memory_seconds", least ? std::optional(least->memory) : std::nullopt);
+      io.field("unknown_dtypes", fit.unknown_dtypes);
+      io.field("memory_bytes", fit.device.memory_bytes);
+      io.field("weight_bytes", fit.weight_bytes);
+      io.nullable("activation_bytes", fit.activation_bytes);
+      io.field("cache_bytes", fit.cache_bytes);
+      io.field("needed_bytes", fit.needed_bytes());
+      io.nullable("fits", fit.fits());
+    });
+  }
   io.list("inputs", summary.inputs, describe_port);
   io.list("outputs", summary.outputs, describe_port);
   io.block("totals", [&] {
@@ -60,6 +86,7 @@ void describe(auto& io, const ModelSummary& summary) {
     devices.insert(summary.buffers.devices.begin(), summary.buffers.devices.end());
     io.field("devices", devices);
     io.nullable("macs", summary.macs);
+    io.nullable("flops", summary.flops);
     io.nullable("activation_bytes", summary.activation_bytes);
     io.nullable("peak_bytes", summary.peak_bytes);
     io.field("unknown_operators", summary.unknown);
@@ -92,18 +119,52 @@ void describe(auto& io, const ModelSummary& summary) {
     });
     io.object("buffers", [&] { sizes(row.own_buffers, row.buffers); });
     io.nullable("macs", row.macs);
+    io.nullable("flops", row.flops);
     io.nullable("activation_bytes", row.activation_bytes);
     io.field("unknown_calls", row.unknown);
     io.field("unsized_calls", row.unsized);
     io.field("failed_modules", row.failed);
     for (const CostColumn column : summary.columns) {
+      if (column == CostColumn::kFlops) continue;
       if (column == CostColumn::kIntensity) {
         io.nullable(to_string(column), arithmetic_intensity(row, {}));
+      } else if (column == CostColumn::kQuantization) {
+        io.object(to_string(column), [&] {
+          io.field("weights", row.quantization.weights);
+          io.field("compute_calls", row.quantization.calls);
+          io.field("quantized_calls", row.quantization.quantized);
+        });
       } else {
         io.nullable(to_string(column), column == CostColumn::kWeights ? row.weights_read : row.kv_cache);
       }
     }
+    if (summary.fit) describe_least(row.least);
   });
+  if (summary.memory) {
+    const MemoryTimeline& memory = *summary.memory;
+    const bool is_known = !memory.steps.empty();
+    io.block("memory", [&] {
+      io.nullable("sizes", summary.memory_sizes);
+      io.nullable("peak_bytes", is_known ? std::optional(memory.steps[memory.peak].live) : std::nullopt);
+      io.nullable("peak_step", is_known ? std::optional(memory.peak) : std::nullopt);
+      io.lines("tensors", memory.tensors, [&](const MemoryTimeline::Tensor& tensor) {
+        io.field("node", tensor.node);
+        io.field("module", tensor.module);
+        io.field("bytes", tensor.bytes);
+        io.field("made", tensor.made);
+        io.field("last_use", tensor.last_use);
+        io.mark("kind", tensor.is_inside, "inside");
+      });
+      io.lines("steps", memory.steps, [&](const MemoryTimeline::Step& step) {
+        io.nullable("node", step.node);
+        io.field("module", step.module);
+        io.nullable("target", step.target);
+        io.field("allocated_bytes", step.allocated);
+        io.field("live_bytes", step.live);
+        io.field("kept_bytes", step.kept);
+      });
+    });
+  }
 }
 
 // The JSON of `fxtrace order` (schemas/order.schema.json); graph/collection_fields.h says what a description

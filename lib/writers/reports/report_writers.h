@@ -1,9 +1,10 @@
-// Writes the answer of `fxtrace summary`.
+// Writes the answers of `fxtrace summary`, `order`, `inspect`, `why` and `diff`.
 #pragma once
 
 #include <ostream>
 
 #include "compare/comparison.h"
+#include "summaries/bill_of_materials.h"
 #include "summaries/explanation.h"
 #include "summaries/inspection.h"
 #include "summaries/model_summary.h"
@@ -11,6 +12,8 @@
 #include "writers/formats/text_layout.h"
 
 namespace fxtrace::internal {
+
+// Writes the answer of `fxtrace summary`.
 
 // Writes a table as text or Markdown; with colours, also bars of each row's share of the MACs.  Writes UTF-8;
 // the same summary and layout give the same bytes.
@@ -23,6 +26,10 @@ void write_summary_json(const ModelSummary& summary, std::ostream& out);
 // spreadsheet would interpret as a formula (it begins with = + - or @, also after ; or |) is prefixed by an
 // apostrophe.
 void write_summary_csv(const ModelSummary& summary, std::ostream& out);
+// Writes the timeline of memory: CSV with a row for each step, and the trace of Chrome and Perfetto, with a
+// microsecond for each step.
+void write_memory_csv(const MemoryTimeline& memory, std::ostream& out);
+void write_memory_trace(const ModelSummary& summary, std::ostream& out);
 
 // Writes the answer of `fxtrace order`.
 
@@ -44,6 +51,11 @@ void write_inspection_text(const Inspection& inspection, std::ostream& out);
 void write_inspection_json(const Inspection& inspection, std::ostream& out);
 void write_file_text(const FileInspection& inspection, std::ostream& out);
 void write_file_json(const FileInspection& inspection, std::ostream& out);
+
+// Writes the answer of `fxtrace bom`: CycloneDX 1.6 and SPDX 2.3, as JSON.
+
+void write_bom_cyclonedx(const std::vector<Material>& materials, std::ostream& out);
+void write_bom_spdx(const std::vector<Material>& materials, std::ostream& out);
 
 // Writes the answer of `fxtrace why`.
 

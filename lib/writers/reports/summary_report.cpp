@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/json_emitter.h"
 #include "support/text/numbers.h"
 #include "support/text/qualified_name.h"
 #include "support/text/unicode.h"
@@ -49,9 +50,11 @@ class SummaryReport : Document {
     line();
     if (!summary_.rows.empty()) table();
     notes();
-    if (is_markdown()) return;
-    line();
-    list(totals());
+    if (!is_markdown()) {
+      line();
+      list(totals());
+    }
+    if (summary_.memory) memory();
   }
 
   void table() {
@@ -92,6 +95,7 @@ class SummaryReport : Document {
     const auto can_be_cut = [&] { return table.least_width() <= room(); };
     // Rounds numbers, and cuts texts, until the table fits.
     if (!fits()) round("MACs");
+    if (!fits()) round("FLOPs");
     if (!can_be_cut()) round("Params");
     if (!can_be_cut()) bar = 0;
     if (!can_be_cut() && place("Bytes") < table.columns.size()) table.remove(place("Bytes"));
@@ -150,8 +154,18 @@ class SummaryReport : Document {
       columns.back().is_code = [](const SummaryRow& row) { return row.macs && !row.macs->is_number(); };
     }
     if (!is_measured && (has_costs || is_markdown())) {
-      for (const CostColumn column : summary_.columns)
-        add(title(column), [=, this](const SummaryRow& row, Style) { return cost(row, column).marked(); });
+      for (const CostColumn column : summary_.columns) {
+        add(title(column),
+            [=, this](const SummaryRow& row, Style style) { return cost(row, column, style).marked(); });
+        if (column == CostColumn::kFlops)
+          columns.back().is_code = [](const SummaryRow& row) { return row.flops && !row.flops->is_number(); };
+      }
+    }
+    if (summary_.fit) {
+      add("Least time", [this](const SummaryRow& row, Style) { return least_time(row).marked(); });
+      columns.push_back({{"Bound"}, [](const SummaryRow& row, Style) {
+                           return row.least && row.least->seconds() > 0 ? row.least->bound() : "";
+                         }});
     }
     if (!is_measured) return columns;
     add("Time",
@@ -209,6 +223,7 @@ class SummaryReport : Document {
       lines.emplace_back(devices.size() == 1 ? "Device" : "Devices", one_line(on));
     if (!summary_.producer.empty()) lines.emplace_back("Saved by", one_line(summary_.producer));
     if (summary_.has_costs()) add_costs(lines);
+    if (summary_.fit) add_fit(*summary_.fit, lines);
     return lines;
   }
 
@@ -248,8 +263,10 @@ class SummaryReport : Document {
       lines.push_back("+: without " + counted(summary_.unsized, "call") + " whose sizes are not known");
     const auto is_example = [&](const SummaryRow& row) {
       return macs(row, Style::kExact).is_example ||
-             std::ranges::any_of(summary_.columns,
-                                 [&](CostColumn column) { return cost(row, column).is_example; });
+             std::ranges::any_of(
+                 summary_.columns,
+                 [&](CostColumn column) { return cost(row, column, Style::kExact).is_example; }) ||
+             (summary_.fit && least_time(row).is_example);
     };
     if (has_costs && std::ranges::any_of(summary_.rows, is_example))
       lines.push_back("~: at " + example_.text + "; --at gives other sizes");
@@ -348,13 +365,14 @@ class SummaryReport : Document {
 
   // Returns "1,814,073,344" or "1.81 G", or an expression, "batch·1.81 G"; "?" when unknown, "-" for 0; with
   // "+" appended when a part is unknown.
-  SizeText macs(const SummaryRow& row, Style style) const {
+  SizeText macs(const SummaryRow& row, Style style) const { return work(row, row.macs, style); }
+  SizeText work(const SummaryRow& row, const std::optional<SymInt>& size, Style style) const {
     if (row.alias_of) return {};
-    if (!row.macs) return {row.is_partial() ? "?" : ""};
-    const bool is_zero = row.macs->number() == std::int64_t{0};
+    if (!size) return {row.is_partial() ? "?" : ""};
+    const bool is_zero = size->number() == std::int64_t{0};
     if (is_zero && row.is_partial()) return {"?"};
     const auto whole_text = style == Style::kExact ? with_separators : rounded;
-    SizeText result = is_zero ? SizeText{"-"} : size_text(*row.macs, whole_text, rounded);
+    SizeText result = is_zero ? SizeText{"-"} : size_text(*size, whole_text, rounded);
     if (row.is_partial()) result.text += '+';
     return result;
   }
@@ -367,12 +385,28 @@ class SummaryReport : Document {
         return "KV cache";
       case CostColumn::kIntensity:
         return "FLOP/B";
+      case CostColumn::kQuantization:
+        return "Quantized";
+      case CostColumn::kFlops:
+        return "FLOPs";
     }
     return "";
   }
 
-  SizeText cost(const SummaryRow& row, CostColumn column) const {
+  // Returns "1.24 ms"; "?" where the device does not tell the peak of a dtype.
+  SizeText least_time(const SummaryRow& row) const {
+    if (row.alias_of || !row.macs) return {};
+    if (!row.least) return {"?"};
+    const bool is_example =
+        !row.macs->is_number() || (row.activation_bytes && !row.activation_bytes->is_number());
+    if (row.least->seconds() == 0) return {"-"};
+    return {seconds_text(row.least->seconds()), is_example};
+  }
+
+  SizeText cost(const SummaryRow& row, CostColumn column, Style style) const {
+    if (column == CostColumn::kFlops) return work(row, row.flops, style);
     if (row.alias_of) return {};
+    if (column == CostColumn::kQuantization) return {to_string(row.quantization)};
     if (column == CostColumn::kIntensity) {
       const auto intensity = arithmetic_intensity(row, example_.sizes);
       if (!intensity) return {row.macs ? "?" : ""};
@@ -397,6 +431,10 @@ class SummaryReport : Document {
         text += " (" + rounded(*number) + ")";
       lines.emplace_back("MACs", text + (is_partial ? ", plus an unknown part" : ""));
     }
+    if (summary_.flops && std::ranges::count(summary_.columns, CostColumn::kFlops) > 0) {
+      const auto [text, is_example] = size_text(*summary_.flops, with_separators, rounded);
+      lines.emplace_back("FLOPs", text + (is_example ? " at " + example_.text : ""));
+    }
     if (!summary_.activation_bytes) return;
     auto [text, is_example] = size_text(*summary_.activation_bytes, bytes_text, bytes_text);
     const auto& peak_bytes = summary_.peak_bytes;
@@ -404,6 +442,56 @@ class SummaryReport : Document {
     if (peak) text += ", at most " + bytes_text(*peak) + " at a time";
     if (is_example || (peak && !(peak_bytes && peak_bytes->is_number()))) text += " at " + example_.text;
     lines.emplace_back("Activations", text);
+  }
+
+  void add_fit(const DeviceFit& fit, std::vector<Line>& lines) const {
+    const auto least = summary_.rows.empty() ? std::nullopt : summary_.rows.front().least;
+    const std::string at = fit.sizes.empty() ? "" : " at " + example_.text;
+    lines.emplace_back("On", one_line(fit.device.title));
+    if (least) {
+      lines.emplace_back("Least time", seconds_text(least->seconds()) + at + ", bound by " + least->bound() +
+                                           " (compute " + seconds_text(least->compute) + ", memory " +
+                                           seconds_text(least->memory) + ")");
+    } else if (!fit.unknown_dtypes.empty()) {
+      lines.emplace_back("Least time", one_line("not known: the device tells no peak for " +
+                                                joined(fit.unknown_dtypes, [](const std::string& dtype) {
+                                                  return dtype.empty() ? "unknown dtypes" : dtype;
+                                                })));
+    }
+    const auto fits = fit.fits();
+    std::string text = bytes_text(fit.needed_bytes()) + at + " of " + bytes_text(fit.device.memory_bytes) +
+                       (!fits   ? ", and activations"
+                        : *fits ? ": fits"
+                                : ": does not fit") +
+                       " (weights " + bytes_text(fit.weight_bytes);
+    if (fit.activation_bytes) text += ", activations " + bytes_text(*fit.activation_bytes);
+    lines.emplace_back("Memory", text + ")");
+    if (fit.cache_bytes > 0) lines.emplace_back("KV cache", bytes_text(fit.cache_bytes) + " of that");
+  }
+
+  // Writes the tensors that live at the peak.
+  void memory() {
+    const MemoryTimeline& memory = *summary_.memory;
+    if (memory.steps.empty()) return heading("Live at the peak", "not known");
+    const MemoryTimeline::Step& peak = memory.steps[memory.peak];
+    const auto step_text = [](std::size_t step) { return with_separators(static_cast<std::int64_t>(step)); };
+    std::string where = memory.peak == 0 ? "the inputs"
+                                         : "call " + step_text(memory.peak) + " of " +
+                                               step_text(memory.steps.size() - 1) + ", " + peak.node;
+    if (!summary_.memory_sizes.empty()) where += ", at " + summary_.memory_sizes;
+    heading("Live at the peak: " + bytes_text(peak.live), one_line(where));
+    if (is_markdown()) line();
+    constexpr std::size_t kMostTensors = 20;
+    TextTable table{
+        {{"Bytes", true}, {"Tensor", false, 12}, {"Module", false, 12, Keep::kEnd}, {"Calls", true}}};
+    for (const MemoryTimeline::Tensor& tensor : memory.tensors) {
+      if (table.rows.size() == kMostTensors) break;
+      table.rows.push_back({bytes_text(tensor.bytes), tensor.node + (tensor.is_inside ? " (inside)" : ""),
+                            tensor.module.empty() ? "(root)" : tensor.module,
+                            step_text(tensor.made) + " - " + step_text(tensor.last_use)});
+    }
+    const std::size_t more = memory.tensors.size() - table.rows.size();
+    Document::table(std::move(table), more, kBold);
   }
 
   std::string failed_text() const {
@@ -469,9 +557,12 @@ void write_measured_table(const ModelSummary& summary, std::ostream& out, const 
 void write_summary_csv(const ModelSummary& summary, std::ostream& out) {
   std::string columns =
       "path last_path modules depth type status alias_of calls output_dtype output_shape own_parameters "
-      "parameters parameter_bytes shared_parameters shared_parameter_bytes buffers buffer_bytes macs "
+      "parameters parameter_bytes shared_parameters shared_parameter_bytes buffers buffer_bytes macs flops "
       "activation_bytes unknown_calls unsized_calls failed_modules";
-  for (const CostColumn column : summary.columns) columns += std::string(" ") + to_string(column);
+  for (const CostColumn column : summary.columns) {
+    if (column != CostColumn::kFlops) columns += std::string(" ") + to_string(column);
+  }
+  if (summary.fit) columns += " least_seconds bound";
   Csv csv(out, columns);
   const auto dtype = [](const Meta& meta) { return meta.dtype_text().value_or("?"); };
   const auto shape = [](const Meta& meta) {
@@ -483,18 +574,66 @@ void write_summary_csv(const ModelSummary& summary, std::ostream& out) {
               to_string(row.status), row.alias_of.value_or(""), row.calls, joined(outputs, dtype, "; "),
               joined(outputs, shape, "; "), row.own_parameters.elements, row.parameters.elements,
               row.parameters.bytes, row.shared_parameters.elements, row.shared_parameters.bytes,
-              row.buffers.elements, row.buffers.bytes, row.macs, row.activation_bytes, row.unknown,
+              row.buffers.elements, row.buffers.bytes, row.macs, row.flops, row.activation_bytes, row.unknown,
               row.unsized, row.failed);
     for (const CostColumn column : summary.columns) {
+      if (column == CostColumn::kFlops) continue;
       if (column == CostColumn::kIntensity) {
         const auto intensity = arithmetic_intensity(row, {});
         intensity ? csv.cell(*intensity) : csv.cell("");
+      } else if (column == CostColumn::kQuantization) {
+        csv.cell(to_string(row.quantization));
       } else {
         csv.cell(column == CostColumn::kWeights ? row.weights_read : row.kv_cache);
       }
     }
+    if (summary.fit) {
+      row.least ? csv.cell(row.least->seconds()) : csv.cell("");
+      csv.cell(row.least ? row.least->bound() : "");
+    }
     csv.end_row();
   }
+}
+
+void write_memory_csv(const MemoryTimeline& memory, std::ostream& out) {
+  Csv csv(out, "step node module target allocated_bytes live_bytes kept_bytes");
+  for (std::size_t i = 0; i < memory.steps.size(); ++i) {
+    const MemoryTimeline::Step& step = memory.steps[i];
+    csv.row(static_cast<std::int64_t>(i), step.node, step.module, step.target, step.allocated, step.live,
+            step.kept);
+  }
+}
+
+void write_memory_trace(const ModelSummary& summary, std::ostream& out) {
+  JsonEmitter json(out, JsonLayout::kSpaced);
+  const MemoryTimeline memory = summary.memory.value_or(MemoryTimeline());
+  json.document([&] {
+    std::size_t at = 0;
+    json.field("displayTimeUnit", "ns");
+    json.key("traceEvents").list_lines(memory.steps, [&](const MemoryTimeline::Step& step) {
+      json.object([&] {
+        json.field("name", step.node.empty() ? "inputs" : step.node);
+        json.field("ph", "X");
+        json.field("ts", at);
+        json.field("dur", 1);
+        json.field("pid", 1);
+        json.field("tid", 1);
+        json.key("args").object([&] {
+          json.field("module", step.module);
+          json.field("target", step.target);
+          json.field("allocated_bytes", step.allocated);
+        });
+      });
+      json.item();
+      json.object([&] {
+        json.field("name", "live bytes");
+        json.field("ph", "C");
+        json.field("ts", at++);
+        json.field("pid", 1);
+        json.key("args").object([&] { json.field("bytes", step.live); });
+      });
+    });
+  });
 }
 
 }  // namespace fxtrace::internal

@@ -80,7 +80,8 @@ TEST_CASE("cli: wrong usage", "[cli]") {
   const Case cases[] = {
       {{}, "missing command"},
       {{"trac"}, "unknown command 'trac', did you mean 'trace'?"},
-      {{"model.pt", "-o", "x.dot"}, "-o x.dot: unknown suffix '.dot', expected .txt, .json, .csv or .md"},
+      {{"model.pt", "-o", "x.dot"},
+       "-o x.dot: unknown suffix '.dot', expected .txt, .json, .csv, .md or .perfetto"},
       {{"dir/model", "--sort", "name"}, "--sort: expected macs, params or bytes, got 'name'"},
       {{"-", "--json", "--csv"}, "--json excludes --csv"},
       {{"summary", "a", "--depth", "-1"}, "--depth: expected an integer of at least 0, got '-1'"},
@@ -390,17 +391,19 @@ TEST_CASE("cli: exported programs", "[cli]") {
 
   const Result text = run({"inspect", model});
   CHECK(text.code == 0);
-  CHECK(text.out ==
-        "exported.pt2: an exported program (torch.export.save), version 8.20, written by PyTorch 2.13.0+cpu\n"
-        "parameters: 6 elements in 2 tensors, 24 bytes (float32 on cpu)\n"
-        "buffers: none\n\n"
-        "input  type\n"
-        "x      float32[1, 2]\n\n"
-        "output    type\n"
-        "(result)  float32[1, 2]\n\n"
-        "module    type             own  total  bytes  status\n"
-        "(root)    __main__.Net       0      6     24  traced\n"
-        "  linear  torch.nn.Linear    6      6     24  leaf (default)\n");
+  CHECK(
+      text.out ==
+      "exported.pt2: an exported program (torch.export.save), version 8.20, written by PyTorch 2.13.0+cpu\n"
+      "loads with torch >= 2.9, because of the layout of the archive, the field name, the field guards_code\n"
+      "parameters: 6 elements in 2 tensors, 24 bytes (float32 on cpu)\n"
+      "buffers: none\n\n"
+      "input  type\n"
+      "x      float32[1, 2]\n\n"
+      "output    type\n"
+      "(result)  float32[1, 2]\n\n"
+      "module    type             own  total  bytes  status\n"
+      "(root)    __main__.Net       0      6     24  traced\n"
+      "  linear  torch.nn.Linear    6      6     24  leaf (default)\n");
   const auto json = nlohmann::json::parse(run({"inspect", "--json", model}).out);
   CHECK(json["inputs"][0]["value"] == "float32[1, 2]");
   CHECK(json["inputs"][0]["fixed"] == false);

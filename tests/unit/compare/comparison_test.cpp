@@ -806,7 +806,7 @@ TEST_CASE("merge puts what was removed where it stood, and marks what differs") 
   // The graph, the box of the module, and its content.
   std::ostringstream page;
   write_html(merged.collection, page, {}, mark_differences(merged));
-  CHECK(page.str().find("\"mark\":[6,0,3,0,2,0,1,0]") != std::string::npos);
+  CHECK(page.str().find("\"mark\":[7,0,3,0,2,0,1,0]") != std::string::npos);
   // Kinds that are not reported are not marked.
   CHECK(merge(a, b, comparison, {}).nodes.empty());
   CHECK(merge(a, b, comparison, {}).collection.graphs.front().graph.size() == 5);
@@ -1011,4 +1011,34 @@ TEST_CASE("a leaf is marked where something in it differs") {
   std::ostringstream dot;
   write_dot(merged.collection, dot, {}, mark_differences(merged));
   CHECK(dot.str().find("<B>~ enc</B>") != std::string::npos);
+}
+
+TEST_CASE("modules with other weights alone have a mark of their own", "[comparison]") {
+  const auto model = [](const char* content, const char* function) {
+    GraphCollection made = collection(std::string(R"(
+      %x = placeholder[x]()
+      %a = call_module[a](%x)  # a: pkg.A
+      %b = call_function[aten.)") + function +
+                                          R"(.default](%a)  # b: pkg.B
+      %output = output[output](%b))",
+                                      {module("a", "pkg.A"), module("b", "pkg.B")});
+    for (const char* name : {"a.weight", "b.weight"}) {
+      ParameterRecord record{name, ParameterKind::kParameter, {2}, "float32", {}, {}};
+      record.content = content;
+      made.parameters.push_back(std::move(record));
+    }
+    return made;
+  };
+  const auto merged_with = [&](const char* function) {
+    const auto a = model("1-8", "relu"), b = model("2-8", function);
+    return merge(a, b, compare(a, b, {DifferenceKinds::all()}), DifferenceKinds::usual());
+  };
+  const MergedCollection merged = merged_with("relu");
+  CHECK(merged.modules.empty());
+  CHECK(merged.weights.size() == 2);
+  std::ostringstream dot;
+  write_dot(merged.collection, dot, {}, mark_differences(merged));
+  CHECK(dot.str().find("filled,dotted\"") != std::string::npos);
+  CHECK(dot.str().find("<I>other weights</I>") != std::string::npos);
+  CHECK(merged_with("neg").weights.contains("a"));
 }

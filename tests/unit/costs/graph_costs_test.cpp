@@ -22,6 +22,7 @@ std::string to_text(const std::optional<SymInt>& amount) { return amount ? amoun
 // Returns a cost as text: "24 macs, 32 bytes", "peak 96", "80 of parameters", "aten.x.default", "1 unsized".
 std::string to_text(const Cost& cost) {
   std::string text = to_text(cost.macs) + " macs, " + to_text(cost.activation_bytes) + " bytes";
+  if (cost.uncounted_macs) text += ", " + cost.uncounted_macs->text() + " not counted";
   if (cost.peak_bytes) text += ", peak " + cost.peak_bytes->text();
   if (cost.parameter_bytes != 0) text += ", " + std::to_string(cost.parameter_bytes) + " of parameters";
   for (const auto& [name, count] : cost.unknown)
@@ -124,6 +125,41 @@ TEST_CASE("costs: memory is held from the call that makes it to the last that us
   CHECK(model.costs().ends_with("all: 0 macs, 240 bytes, peak 160\n"));
 }
 
+TEST_CASE("costs: the timeline of memory, and the tensors at its peak", "[costs]") {
+  Model model(R"(
+    %x = placeholder[x]() -> float32[10]
+    %exp = call_function[aten.exp.default](%x) -> float32[10]
+    %sin = call_function[aten.sin.default](%exp) -> float32[5]
+    %view = call_function[aten.view.default](%sin, [5]) -> float32[5]
+    %block = call_module[block](%view, %exp) -> float32[20]  # block
+    %output = output[output](%block))");
+  model.modules({"", "block"}).inside("block", known(0, 100, 90));
+  add_costs(model.collection);
+  const auto timeline = find_timeline(model.collection);
+  REQUIRE(timeline);
+  std::string steps, tensors;
+  for (const MemoryTimeline::Step& step : timeline->steps)
+    steps += step.node + " " + std::to_string(step.allocated) + " " + std::to_string(step.live) + " " +
+             std::to_string(step.kept) + "\n";
+  CHECK(steps ==
+        " 40 40 40\n"
+        "exp 40 80 80\n"
+        "sin 20 100 100\n"
+        "view 0 100 100\n"
+        // what the block makes, and of that what is live at its own peak
+        "block 100 190 120\n");
+  CHECK(model.collection.graphs[0].cost->peak_bytes == SymInt(190));
+  CHECK(timeline->peak == 4);
+  for (const MemoryTimeline::Tensor& tensor : timeline->tensors)
+    tensors += tensor.node + (tensor.is_inside ? " inside " : " ") + std::to_string(tensor.bytes) + " " +
+               std::to_string(tensor.made) + "-" + std::to_string(tensor.last_use) + "\n";
+  CHECK(tensors == "block 80 4-4\nx 40 0-4\nexp 40 1-4\nsin 20 2-4\nblock inside 10 4-4\n");
+  Model unknown(
+      "%x = placeholder[x]() -> float32[n]\n%exp = call_function[aten.exp.default](%x) -> float32[n]");
+  add_costs(unknown.collection);
+  CHECK_FALSE(find_timeline(unknown.collection));
+}
+
 TEST_CASE("costs: views keep what they look at", "[costs]") {
   Model model(R"(
     %x = placeholder[x]() -> float32[4, 10]
@@ -204,6 +240,32 @@ TEST_CASE("costs: what is not known is said", "[costs]") {
         "again: ? macs, 8 bytes, my.op.default\n"
         "call: ? macs, 8 bytes, run\n"
         "all: ? macs, 32 bytes, peak 40, aten.linalg_svdvals.default, my.op.default (2), run, 2 unsized\n");
+}
+
+TEST_CASE("costs: what torch.utils.flop_counter does not count", "[costs]") {
+  Model model(R"(
+    %x = placeholder[x]() -> float32[4, 3]
+    %v = placeholder[v]() -> float32[3]
+    %mv = call_function[aten.mv.default](%x, %v) -> float32[4]
+    %linear = call_function[aten.linear.default](%x, %v) -> float32[4]
+    %rows = call_function[aten.linear.default](%v, %x) -> float32[4]
+    %matmul = call_function[aten.matmul.default](%x, %v) -> float32[4]
+    %dot = call_function[aten.inner.default](%v, %v) -> float32[]
+    %inner = call_function[aten.inner.default](%x, %v) -> float32[4]
+    %block = call_module[block](%x) -> float32[4, 3]  # block
+    %output = output[output](%mv, %linear, %rows, %matmul, %dot, %inner, %block))");
+  Cost block = known(30, 48, 48);
+  block.uncounted_macs = 10;
+  model.modules({"", "block"}).inside("block", block);
+  CHECK(model.costs() ==
+        "mv: 12 macs, 16 bytes, 12 not counted\n"
+        "linear: 12 macs, 16 bytes, 12 not counted\n"
+        "rows: 12 macs, 16 bytes\n"
+        "matmul: 12 macs, 16 bytes, 12 not counted\n"
+        "dot: 3 macs, 4 bytes, 3 not counted\n"
+        "inner: 12 macs, 16 bytes\n"
+        "block: 30 macs, 48 bytes, 10 not counted\n"
+        "all: 93 macs, 132 bytes, 49 not counted, peak 192\n");
 }
 
 TEST_CASE("costs: leaves have theirs from whoever saw into them", "[costs]") {
@@ -484,7 +546,7 @@ TEST_CASE("costs: packed parameters tell the sizes of their weight", "[costs]") 
   record.shape = record.stored[0].shape;
   record.dtype = "qint8";
   model.collection.parameters = {record};
-  CHECK(model.costs().starts_with("conv2d: 7776 macs, 288 bytes, 124 of parameters\n"));
+  CHECK(model.costs().starts_with("conv2d: 7776 macs, 288 bytes, 7776 not counted, 124 of parameters\n"));
 }
 
 TEST_CASE("costs: a tensor of a class of its own is read part by part", "[costs]") {

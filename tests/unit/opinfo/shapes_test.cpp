@@ -416,6 +416,9 @@ TEST_CASE("shape rules: positions and masks", "[shapes]") {
 
 TEST_CASE("shape rules: products and decompositions", "[shapes]") {
   static constexpr Case kCases[] = {
+      {"_linalg_det(complex64[n,3,3])", "complex64[n] complex64[n,3,3] int32[n,3]"},
+      {"_linalg_det(float32[n,3,4])", "raises: rows and columns of A are 3 and 4, expected equal"},
+      {"_linalg_det(int64[3,3])", "raises: A is int64, expected float32, float64 or a complex dtype"},
       {"matmul(float32[n,3,4], float32[4,5])", "float32[n,3,5]"},
       {"matmul(float32[n,3,4], float32[4])", "float32[n,3]"},
       {"matmul(float32[4], float32[4])", "float32[]"},

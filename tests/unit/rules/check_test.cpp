@@ -144,7 +144,7 @@ TEST_CASE("check: errors of a rule say where it is wrong", "[check]") {
   CHECK(message_of("") == "'': expected an operator or a type at position 1");
   CHECK(message_of("no") == "'no': expected an operator or a type at position 3");
   CHECK(message_of("a.B") ==
-        "'a.B': expected followed-by, preceded-by, within, at-most or at-least at position 4");
+        "'a.B': expected followed-by, preceded-by, within, at-most, at-least or has-constant at position 4");
   CHECK(message_of("a.B folowed-by c") ==
         "'a.B folowed-by c': 'folowed-by' at position 5 is not a relation, did you mean 'followed-by'?");
   CHECK(message_of("a.B followed-by") == "'a.B followed-by': expected an operator or a type at position 16");
@@ -237,6 +237,63 @@ TEST_CASE("check: parts of a result are the result, parameters and numbers are n
       told(collection, ops_rule("aten.split\naten.mm  # products\n\naten.sym_size.*\n", "ops.txt")).empty());
   CHECK(told(collection, ops_rule("aten.split\naten.sym_size", "ops.txt")) ==
         Lines{"aten.mm.default is not among the allowed operators @ (root)%mm"});
+}
+
+TEST_CASE("check: arguments that are constants", "[check]") {
+  GraphCollection collection = blocks();
+  collection.graphs = {module_graph("", "pkg.Net", R"(
+      %x = placeholder[x]()
+      %scale = get_attr[scale]()
+      %twice = call_function[aten.mul.Tensor](%scale, 2)
+      %max_1 = call_function[aten.max.default](%x)
+      %a = call_function[quantized_decomposed.quantize_per_tensor.default](%x, 0.5, 0, -128, 127, dtype("int8"))
+      %b = call_function[quantized_decomposed.quantize_per_tensor.tensor](%x, %twice, %scale, -128, 127, dtype("int8"))
+      %c = call_function[quantized_decomposed.quantize_per_tensor.tensor](%x, %max_1, %scale, -128, 127, dtype("int8"))
+      %d = call_function[quantized_decomposed.dequantize_per_tensor.default](%a)
+      %output = output[output](%d))")};
+  const std::string quantize = "quantized_decomposed.quantize_per_tensor";
+  CHECK(told(collection, require_rule(quantize + " has-constant scales|scale")) ==
+        Lines{quantize + ".tensor computes its scale @ (root)%c"});
+  CHECK(told(collection, require_rule("quantized_decomposed.dequantize_* has-constant scale")) ==
+        Lines{"quantized_decomposed.dequantize_per_tensor.default has no scale @ (root)%d"});
+  CHECK(told(collection, require_rule("no " + quantize + ".default has-constant scale")) ==
+        Lines{quantize + ".default has a constant scale @ (root)%a"});
+}
+
+TEST_CASE("check: the rules of quantization", "[check]") {
+  std::vector<Rule> rules;
+  CHECK_FALSE(add_shipped_rules("none", rules));
+  REQUIRE(add_shipped_rules("quantization", rules));
+  GraphCollection collection = blocks();
+  const std::string graph = R"(
+      %x = placeholder[x]()
+      %w = get_attr[w]()
+      %dw = call_function[quantized_decomposed.dequantize_per_tensor.default](%w, 0.5, 0, -128, 127, dtype("int8"))
+      %q = call_function[quantized_decomposed.quantize_per_tensor.default](%x, 0.5, 0, -128, 127, dtype("int8"))
+      %view = call_function[aten.view.default](%q, [-1])
+      %d = call_function[quantized_decomposed.dequantize_per_tensor.default](%view, 0.5, 0, -128, 127, dtype("int8"))
+      %linear = call_function[aten.linear.default](%d, %dw)
+      %q2 = call_function[quantized_decomposed.quantize_per_tensor.default](%linear, 0.5, 0, -128, 127, dtype("int8"))
+      %d2 = call_function[quantized_decomposed.dequantize_per_tensor.default](%q2, 0.5, 0, -128, 127, dtype("int8"))
+)";
+  const auto ids = [&](const std::string& rest) {
+    collection.graphs = {module_graph("", "pkg.Net", graph + rest)};
+    CheckedModel model;
+    model.model = collection.model;
+    model.collection = &collection;
+    const CheckReport report = check(rules, model);
+    CHECK(report.unknown.empty());
+    Lines found;
+    for (const Offence& offence : report.offences) found.push_back(report.rules[offence.rule].id);
+    return found;
+  };
+  CHECK(ids("%output = output[output](%d2)").empty());
+  CHECK(ids(R"(
+      %q3 = call_function[quantized_decomposed.quantize_per_tensor.default](%d2, 0.25, 0, -128, 127, dtype("int8"))
+      %add = call_function[aten.add.Tensor](%q3, 1)
+      %mm = call_function[aten.mm.default](%x, %add)
+      %output = output[output](%mm))") ==
+        Lines{"quantized-twice", "quantized-values", "unquantized-compute", "unquantized-compute"});
 }
 
 TEST_CASE("check: what is inside of what", "[check]") {
@@ -428,6 +485,15 @@ TEST_CASE("check: rules from a file", "[check]") {
                        "a.B followed-by c.d", "security-pickle", "security-code", "security-path",
                        "security-size", "security-unknown", "security-library"});
   CHECK(rules[0].severity == Severity::kWarning);
+  CHECK(rules[0].id == "no-failed");
+  CHECK(rules[2].id == "deny-operator");
+  CHECK(title_of(rules[1]) == "at most so many parameters");
+  CHECK(class_of(rules[7]).security_severity == std::string("9.3"));
+  CHECK(read(R"({"rules": [{"deny": ["a.b", "a.c"], "id": "no-a"}]})")[1].id == "no-a");
+  for (const char* id : {"max-params", "No-A", "-a", "a--b", ""}) {
+    CHECK_THROWS_AS(read(R"({"rules": [{"deny": "a.b", "id": ")" + std::string(id) + R"("}]})"), Error);
+  }
+  CHECK_THROWS_AS(read(R"({"rules": [{"security": true, "id": "safe"}]})"), Error);
   CHECK(rules[1].limit == 25'000'000);
   CHECK(rules[1].message == "It has to fit.");
   CHECK(rules[4].operators.size() == 1);

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -11,7 +12,9 @@
 
 #include "catch.h"
 #include "sample_collection.h"
+#include "summaries/accelerator.h"
 #include "summaries/model_summary.h"
+#include "support/error.h"
 #include "support/text/numbers.h"
 #include "tests/forms/graph_text.h"
 #include "writers/reports/report_writers.h"
@@ -199,6 +202,37 @@ TEST_CASE("summary: what a module costs is what its nodes and those below it cos
   CHECK(summary.outputs.front().name.empty());
 }
 
+TEST_CASE("summary: the least time on a device, and whether the model fits", "[summary]") {
+  ModelSummary summary = summarize_model(blocks());
+  Accelerator device{"box", "A Box", "its data sheet", {}, 1000, 100, {{"", 512}, {"float32", 512}}};
+  place_on(summary, device);
+  REQUIRE(summary.rows.front().least);
+  CHECK(summary.rows.front().least->compute == 1);
+  CHECK(summary.rows.front().least->memory == 2.72);  // of x, and of results
+  CHECK(std::string(summary.rows.front().least->bound()) == "memory");
+  CHECK(summary.fit->needed_bytes() == 4 * 224 + 48);
+  CHECK(summary.fit->fits() == true);
+  CHECK_THAT(text_of(summary), ContainsSubstring("2.72 s, bound by memory (compute 1.00 s, memory 2.72 s)"));
+  CHECK_THAT(text_of(summary), ContainsSubstring("944 B of 1000 B: fits (weights 896 B, activations 48 B)"));
+  device.memory_bytes = 900;
+  device.peaks = {{"float32", 512}};
+  place_on(summary, device);
+  CHECK(summary.fit->fits() == false);
+  CHECK(summary.fit->unknown_dtypes == std::set<std::string>{""});
+}
+
+TEST_CASE("summary: devices have names, and sources", "[summary]") {
+  CHECK(find_accelerator("h100").name == "h100-sxm");
+  CHECK(find_accelerator("a100-40gb").peak("float8_e4m3fn") == std::nullopt);
+  CHECK(find_accelerator("l4").peak("float8_e4m3fn") == 242.5e12);
+  CHECK(find_accelerator("t4").peak("quint8") == 130e12);
+  CHECK_THROWS_WITH(find_accelerator("h10"), ContainsSubstring("there is no device 'h10', did you mean '"));
+  for (const char* text : {R"({"devices": []})", R"({"devices": [{"name": "a"}]})",
+                           R"({"devices": [{"name": "a", "title": "A", "source": "s", "memory_bytes": 0,
+                               "bandwidth": 1, "peaks": {}}]})"})
+    CHECK_THROWS_AS(read_accelerators(text, "f.json"), Error);
+}
+
 TEST_CASE("summary: a tied parameter counts in its first module", "[summary]") {
   const ModelSummary summary = summarize_model(blocks());
   const SummaryRow& head = row_of(summary, "head");
@@ -262,7 +296,9 @@ TEST_CASE("summary: blocks that differ in anything that is shown do not fold", "
   SECTION("what is cut off is not shown") {
     ModelSummary summary = summarize_model(blocks({{5, "17"}}));
     for (SummaryRow& row : summary.rows) {
-      if (row.path == "h.5") row.macs = SymInt(16);
+      if (row.path != "h.5") continue;
+      row.macs = SymInt(16);
+      row.flops = SymInt(32);
     }
     limit_depth(summary, 2);
     fold_repeats(summary);

@@ -61,6 +61,7 @@ TEST_CASE("report fields: inspect", "[report_fields]") {
   method.inputs.emplace_back();
   method.outputs.emplace_back();
   inspection.method = 0;
+  inspection.loads_with.emplace();
   inspection.collection.modules.emplace_back();
   inspection.sizes.emplace_back();
   inspection.module_methods.emplace_back();
@@ -100,7 +101,11 @@ TEST_CASE("report fields: summary", "[report_fields]") {
   summary.rows.resize(2);
   summary.rows[0].outputs.emplace().emplace_back();
   const FieldsOfRecord without_columns = fields_of_report(summary);
-  summary.columns = {CostColumn::kWeights, CostColumn::kKvCache, CostColumn::kIntensity};
+  summary.columns = {CostColumn::kWeights, CostColumn::kKvCache, CostColumn::kIntensity, CostColumn::kFlops,
+                     CostColumn::kQuantization};
+  summary.fit.emplace();
+  summary.memory.emplace().steps.emplace_back();
+  summary.memory->tensors.emplace_back();
   FieldSchema("summary").check_document(together(without_columns, fields_of_report(summary)), kHeader);
 }
 

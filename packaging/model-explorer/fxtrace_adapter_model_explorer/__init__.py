@@ -1,4 +1,4 @@
 """An adapter for Google's Model Explorer, which loads `main` of it:
 
-model-explorer model.pt --extensions=fxtrace.model_explorer
+model-explorer model.pt --extensions=fxtrace_adapter_model_explorer
 """
