@@ -121,6 +121,7 @@ constexpr AnswerRow<Drawing> kFormats[] = {
     {{.suffix = "", .other_name = "model-explorer"}, write_whole<write_model_explorer>},
     {{.suffix = ".py", .other_name = "fx"}, write_whole<write_fx>},
     {{.suffix = ".txt"}, write_whole<write_text>},
+    {{.suffix = "", .other_name = "graph"}, write_whole<write_torch_graph>},
 };
 
 }  // namespace

@@ -68,7 +68,7 @@ struct Part {
   std::string graph = {};                       // the module of the graph that has them; "" is the root's
 };
 
-enum class CollectionFormat { kJson, kText, kFx, kDot, kMermaid, kHtml, kModelExplorer };
+enum class CollectionFormat { kJson, kText, kFx, kDot, kMermaid, kHtml, kModelExplorer, kGraph };
 
 // The graphs of a model, its modules and its parameters.  A value: copies share what they have, and it never
 // changes.

@@ -124,6 +124,8 @@ void GraphCollection::write(std::ostream& out, CollectionFormat format) const {
       return write_html(*owner_, out, {}, {});
     case CollectionFormat::kModelExplorer:
       return write_model_explorer(*owner_, out);
+    case CollectionFormat::kGraph:
+      return write_torch_graph(*owner_, out);
   }
   internal::fail_for_format("a collection");
 }

@@ -109,7 +109,7 @@ class Collection(CollectionData[Graph]):
     ) -> str:
         """Return the collection as `fxtrace render -f FORMAT` writes it.
 
-        - format: "text", "dot", "svg", "html", "mermaid", "model-explorer", "fx" or "json";
+        - format: "text", "graph", "dot", "svg", "html", "mermaid", "model-explorer", "fx" or "json";
 
         Options of `fxtrace render`:
 

@@ -224,6 +224,17 @@ def test_torch_fx_can_go_on_with_it(net, files):
     assert "aten.neg" in module.code and "aten.linear" in module.print_readable(print_output=False)
 
 
+PRINTED = ("nested_scripted.pt", "containers.pt", "methods.pt", "exported_modules.pt2", "exported_cond.pt2")
+
+
+@pytest.mark.parametrize("sample", PRINTED)
+def test_graphs_as_torch_prints_them(sample):
+    """Bodies of control flow follow behind the graph."""
+    collection = fxtrace.trace(os.path.join(harness.SAMPLES, sample))
+    written = collection.render("graph").split("\n\n#")[0].rstrip("\n")
+    assert written.splitlines() == str(collection.graph_module().graph).splitlines()
+
+
 def test_leaves_are_graphs_too(files):
     module = trace(files["exported"]).graph_module()
     leaf = module.get_submodule("first.norm")

@@ -20,6 +20,22 @@ namespace fxtrace::internal {
 // lines.  Control characters are written as \n, \t and \xHH, malformed UTF-8 as U+FFFD.
 void write_text(const GraphCollection& collection, std::ostream& out);
 
+// Writes each graph as torch.fx prints that of a graph module: the text of `print(module.graph)`, with no
+// types, shapes and sources.
+//
+//   graph():
+//       %x : [num_users=1] = placeholder[target=x]
+//       %a : [num_users=1] = call_module[target=a](args = (%x,), kwargs = {})
+//       %add : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = (%a, 2), kwargs = {})
+//       return add
+//
+// The root's graph is what torch.fx prints of the module that graph_module() of Python makes, byte for byte,
+// but that a function is called by its own name where graph_module() calls it through one of fxtrace, and
+// that control characters are escaped, and that a tensor inside of an exported leaf has its own name
+// (a.weight) where graph_module() has to rename it (a_weight).  Other graphs follow behind an empty line and
+// "# " with their name.
+void write_torch_graph(const GraphCollection& collection, std::ostream& out);
+
 // Writes a collection as JSON, format "fxtrace.graph_collection", version 1:
 // schemas/graph_collection.schema.json.
 

@@ -33,6 +33,7 @@ std::string json_of(const GraphCollection& collection) {
 void write_pictures(const GraphCollection& collection) {
   std::ostringstream out;
   write_text(collection, out);
+  write_torch_graph(collection, out);
   write_model_explorer(collection, out);
   write_fx(collection, out);
   write_dot(collection, out, {});
