@@ -609,7 +609,8 @@ bool counts_up(std::string_view name, std::string_view next, std::int64_t steps)
 // All shown facts of a row except its name, as a text that is equal only for equal facts.
 class Facts {
  public:
-  explicit Facts(const SummaryRow& row) {
+  // Reads of inputs are shown as a part of the time on a device alone.
+  Facts(const SummaryRow& row, bool is_on_device) {
     add(row.type);
     add(static_cast<std::int64_t>(row.status));
     add(row.alias_of.has_value());
@@ -632,9 +633,9 @@ class Facts {
       add(size.elements);
       add(size.bytes);
     }
-    for (const auto& size :
-         {row.macs, row.flops, row.activation_bytes, row.inputs_read, row.weights_read, row.kv_cache})
+    for (const auto& size : {row.macs, row.flops, row.activation_bytes, row.weights_read, row.kv_cache})
       add(size ? size->text() : "");
+    if (is_on_device) add(row.inputs_read ? row.inputs_read->text() : "");
     add(to_string(row.quantization));
     for (const std::int64_t count : {row.unknown, row.unsized, row.failed, row.modules}) add(count);
   }
@@ -803,7 +804,7 @@ void fold_repeats(ModelSummary& summary) {
         kept.push_back(child);
       }
     }
-    Facts facts(rows[i]);
+    Facts facts(rows[i], summary.fit.has_value());
     for (const std::size_t child : kept) {
       facts.add(rows[child].name);
       facts.add(repeats[child]);

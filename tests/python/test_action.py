@@ -434,7 +434,7 @@ def test_workflows_call_scripts():
                 else:
                     command = shlex.split(step["run"])
                     assert os.access(ROOT / command[0], os.X_OK) and "\n" not in step["run"].strip()
-                    assert "${{" not in step["run"] and set(step.get("env", {"": "${{ github.token }}"}).values()) == {"${{ github.token }}"}
+                    assert "${{" not in step["run"] and set(step.get("env", {}).values()) <= {"${{ github.token }}", "${{ github.server_url }}/${{ github.repository }}"}
     assert rights == {"ci tests": None, "release make": None, "release publish": {"contents": "write"}}
 
 

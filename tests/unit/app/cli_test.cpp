@@ -107,7 +107,7 @@ TEST_CASE("cli: wrong usage", "[cli]") {
       {{"trace", "a", "--max-nodes", "many"}, "--max-nodes: expected an integer of at least 1, got 'many'"},
       {{"trace", "a", "--hooks", "maybe"}, "--hooks: expected run or skip, got 'maybe'"},
       {{"trace", "--hooks", "maybe", "--", "a"}, "--hooks: expected run or skip, got 'maybe'"},
-      {{"trace", "a", "-f", "xml"}, " or text, got 'xml'"},
+      {{"trace", "a", "-f", "xml"}, " or graph, got 'xml'"},
       {{"trace", "a", "--max-label", "9"}, "--order and --max-label only apply to pictures"},
       {{"trace", "a", "--config", "/nonexistent/c.json"}, "/nonexistent/c.json: cannot open the file"},
       {{"trace", "a", "--concreet", "x=1"}, "unknown option '--concreet'"},
