@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 from ._collection import Collection
 from ._keywords import ask
 from ._options import SummaryOptions, Unpack
 from ._render import Summary, summary_of
-from ._types import At, ModelLike, Texts
+from ._types import At, ModelLike, Path, Texts
 
 __all__ = ["summary"]
 
