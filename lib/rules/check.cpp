@@ -575,7 +575,7 @@ class Checker {
         bool is_constant = argument != nullptr && !argument->is<Argument::None>();
         if (is_constant)
           for_each_value(*argument, [&](const Argument& value) {
-            const NodeId* part = value.get_if<NodeId>();
+            const auto* part = value.get_if<NodeId>();
             is_constant = is_constant && (part == nullptr || constants.contains(part->index));
           });
         if (is_constant != rule.is_negated) continue;

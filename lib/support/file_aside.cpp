@@ -31,7 +31,7 @@ void check(bool done) {
 
 FileAside::FileAside() : descriptor_(::memfd_create("fxtrace", MFD_CLOEXEC)) { check(bool(descriptor_)); }
 
-FileAside::FileAside(const std::filesystem::path& target) : target_(target) {
+FileAside::FileAside(std::filesystem::path target) : target_(std::move(target)) {
   const std::string folder = target_.has_parent_path() ? target_.parent_path().string() : ".";
   descriptor_ = Descriptor(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kNewFiles));
   if (descriptor_) return;

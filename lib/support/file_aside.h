@@ -15,7 +15,7 @@ class FileAside {
  public:
   FileAside();  // in memory
   // `target` is no symbolic link.
-  explicit FileAside(const std::filesystem::path& target);
+  explicit FileAside(std::filesystem::path target);
   ~FileAside();
   FileAside(const FileAside&) = delete;
   FileAside& operator=(const FileAside&) = delete;

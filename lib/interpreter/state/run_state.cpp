@@ -82,11 +82,11 @@ Shared<std::optional<SourceLocation>> Frames::location(const IrNode* node) const
   return program_.location(node, frames_.back().function);
 }
 
-void Frames::fail(FailureKind kind, std::string message, const IrNode* node, Limit limit) const {
+void Frames::fail(FailureKind kind, const std::string& message, const IrNode* node, Limit limit) const {
   Failure failure;
   failure.kind = kind;
   failure.limit = limit;
-  failure.message = naming_option(std::move(message), limit);
+  failure.message = naming_option(message, limit);
   if (node != nullptr) failure.op = to_text(node->kind());
   failure.source = location(node);
   throw TraceFailure(std::move(failure));

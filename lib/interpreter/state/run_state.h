@@ -80,7 +80,7 @@ class Frames {
   const std::string* why_given_away(const Proxy& proxy) const;
 
   Shared<std::optional<SourceLocation>> location(const IrNode* node) const;
-  [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node,
+  [[noreturn]] void fail(FailureKind kind, const std::string& message, const IrNode* node,
                          Limit limit = Limit::kOther) const;
   // Throws TraceFailure for an exception of the model's code.
   [[noreturn]] void raise(std::string message, const IrNode* node) const {
