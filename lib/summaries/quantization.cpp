@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <optional>
+#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -100,12 +101,12 @@ void for_each_compute(const Graph& graph,
       constant.emplace(id.index, stored);
     if (dequantizes(node) || (passes(node) && has_other && is_dequantized)) dequantized.insert(id.index);
   }
-  for (auto at = order.rbegin(); at != order.rend(); ++at) {
-    const auto& users = graph.node(*at).users;
+  for (const NodeId id : std::ranges::reverse_view(order)) {
+    const auto& users = graph.node(id).users;
     const bool all = !users.empty() && std::ranges::all_of(users, [&](NodeId user) {
       return quantizes(graph.node(user)) || (passes(graph.node(user)) && to_quantize.contains(user.index));
     });
-    if (all) to_quantize.insert(at->index);
+    if (all) to_quantize.insert(id.index);
   }
   for (const NodeId id : order) {
     const Node& node = graph.node(id);
