@@ -5,6 +5,7 @@
 #include <bit>
 #include <optional>
 #include <ranges>
+#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>

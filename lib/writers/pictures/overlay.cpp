@@ -267,7 +267,7 @@ Overlay read_overlay(std::string_view text, const std::string& file) {
   colours.erase(std::ranges::unique(colours).begin(), colours.end());
   if (colours.size() > kMostColours)
     root.fail("the values have more than " + std::to_string(kMostColours) + " colours",
-              {"\"gradient\" or \"thresholds\" in place of \"bgColor\" gives fewer"});
+              {R"("gradient" or "thresholds" in place of "bgColor" gives fewer)"});
   return overlay;
 }
 
