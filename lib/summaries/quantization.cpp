@@ -5,7 +5,6 @@
 #include <bit>
 #include <optional>
 #include <ranges>
-#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>

@@ -83,12 +83,12 @@ class Frames {
   [[noreturn]] void fail(FailureKind kind, const std::string& message, const IrNode* node,
                          Limit limit = Limit::kOther) const;
   // Throws TraceFailure for an exception of the model's code.
-  [[noreturn]] void raise(std::string message, const IrNode* node) const {
-    fail(FailureKind::kRaised, std::move(message), node);
+  [[noreturn]] void raise(const std::string& message, const IrNode* node) const {
+    fail(FailureKind::kRaised, message, node);
   }
   // Throws TraceFailure for an operation that cannot be followed.
-  [[noreturn]] void refuse(std::string message, const IrNode* node) const {
-    fail(FailureKind::kUnsupportedOp, std::move(message), node);
+  [[noreturn]] void refuse(const std::string& message, const IrNode* node) const {
+    fail(FailureKind::kUnsupportedOp, message, node);
   }
 
  private:

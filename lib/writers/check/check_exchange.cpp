@@ -83,7 +83,7 @@ struct SarifRule {
 };
 
 // The address of the repository whose pages help links lead to; empty in a build that does not know it.
-constexpr std::string_view kRepository = FXTRACE_REPOSITORY;
+constexpr std::string_view kRepository = FXTRACE_REPOSITORY;  // NOLINT: a macro
 
 void write_sarif_rule(JsonEmitter& json, const SarifRule& rule) {
   const RuleClass& about = class_of(*rule.first);

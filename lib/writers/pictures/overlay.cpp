@@ -40,7 +40,7 @@ Colour read_colour(const JsonValue& value) {
   std::uint32_t bits = 0;
   const char* const end = text.data() + text.size();
   if (text.size() != 7 || text[0] != '#' || std::from_chars(text.data() + 1, end, bits, 16).ptr != end)
-    value.fail("expected a colour: \"#rrggbb\", \"#rgb\" or a name such as \"orange\"");
+    value.fail(R"(expected a colour: "#rrggbb", "#rgb" or a name such as "orange")");
   return colour_of(bits);
 }
 
