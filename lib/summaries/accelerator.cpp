@@ -52,7 +52,7 @@ std::optional<double> Accelerator::peak(std::string_view dtype) const {
 
 std::vector<Accelerator> read_accelerators(std::string_view text, const std::string& file) {
   const JsonDocument document(text, file, {.error = ErrorKind::kUsage, .strict = true});
-  check_document(document.root(), "fxtrace.devices", {"devices"}, "a table of devices");
+  check_document(document.root(), "fxtrace.devices", {"devices"}, "key of a table of devices");
   std::vector<Accelerator> devices;
   for (const JsonValue row : array_items(document.root().at("devices"), "an array of devices"))
     devices.push_back(read_row(row));

@@ -9,6 +9,7 @@
 
 #include "exported/program/encoded_texts.h"
 #include "exported/program/stack_trace.h"
+#include "graph/namespace.h"
 #include "operators/operators.h"
 #include "operators/target.h"
 #include "support/error.h"
@@ -521,6 +522,10 @@ NewNames new_names(const JsonValue& program, const std::vector<std::pair<std::st
       throw usage_error("--rename " + shell_word(from + "=" + to) + ": " + why, std::move(hints));
     };
     if (!is_identifier(to)) fail("'" + to + "' is no name of letters, digits and underscores");
+    // torch writes the names into the code of the program's forward(self, ...).
+    if (to == "self" || Namespace().create(to) != to) fail("Python or torch has that name");
+    if (std::ranges::count(wanted, from, &std::pair<std::string, std::string>::first) > 1)
+      fail("'" + from + "' is given several names");
     const auto dimension = dimensions.find(from);
     const std::string& symbol = dimension == dimensions.end() ? from : dimension->second;
     bool is_known = false;

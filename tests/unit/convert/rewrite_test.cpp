@@ -158,5 +158,7 @@ TEST_CASE("rewrite: names of dimensions, inputs and results", "[convert]") {
       "--rename batsh=n: the program has no dimension, input or result of that name, did you mean 'batch'?");
   CHECK(error_of("x", "y") == "--rename x=y: another has the name 'y'");
   CHECK(error_of("x", "a-b") == "--rename x=a-b: 'a-b' is no name of letters, digits and underscores");
+  for (const char* const taken : {"import", "self", "torch", "len"})
+    CHECK(error_of("x", taken) == std::string("--rename x=") + taken + ": Python or torch has that name");
   CHECK(error_of("s0", "units").find("begins with u") != std::string::npos);
 }
