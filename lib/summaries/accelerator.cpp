@@ -22,7 +22,7 @@ double read_positive(const JsonValue& value) {
 
 Accelerator read_row(const JsonValue& row) {
   check_keys(row, {"name", "other_names", "title", "source", "note", "memory_bytes", "bandwidth", "peaks"},
-             "a device");
+             "key of a device");
   Accelerator device;
   device.name = read_string(row.at("name"));
   if (const auto names = row.find("other_names")) {

@@ -5,9 +5,12 @@
 #include <set>
 #include <sstream>
 #include <string_view>
+#include <tuple>
+#include <unordered_set>
 #include <utility>
 
 #include "exported/program/encoded_texts.h"
+#include "exported/program/graph_reader.h"
 #include "exported/program/stack_trace.h"
 #include "graph/namespace.h"
 #include "operators/operators.h"
@@ -16,6 +19,7 @@
 #include "support/json_emitter.h"
 #include "support/text/did_you_mean.h"
 #include "support/text/identifier.h"
+#include "support/text/words.h"
 
 namespace fxtrace::internal {
 namespace {
@@ -41,16 +45,9 @@ constexpr Since kFields[] = {{"kind", 7},
 constexpr Since kForms[] = {
     {"as_optional_tensor", 8}, {"as_complex", 9},      {"parameter_mutation", 9},    {"as_int_lists", 10},
     {"as_nested_tensors", 11}, {"as_float_lists", 12}, {"as_string_to_argument", 10}};
-// Numbers of dtypes (ScalarType).
-struct DtypeSince {
-  std::int64_t number;
-  std::string_view name;
-  int release;
-};
-constexpr DtypeSince kDtypes[] = {{29, "float8_e4m3fn", 7},   {30, "float8_e5m2", 7},
-                                  {31, "float8_e4m3fnuz", 9}, {32, "float8_e5m2fnuz", 9},
-                                  {33, "float8_e8m0fnu", 12}, {34, "uint32", 12},
-                                  {35, "uint64", 12}};
+constexpr Since kDtypes[] = {{"float8_e4m3fn", 7},   {"float8_e5m2", 7},     {"float8_e4m3fnuz", 9},
+                             {"float8_e5m2fnuz", 9}, {"float8_e8m0fnu", 12}, {"uint32", 12},
+                             {"uint64", 12}};
 
 // Operators with an equal: the same arguments in the same order, and the first result.
 struct Equal {
@@ -117,13 +114,13 @@ struct ProgramNames {
       const auto [role, given] = spec.alternative();
       if (role != "user_input" && role != "constant_input") continue;
       const std::string name =
-          role == "user_input" ? name_in(given.at("arg")) : std::string(given.at("name").string());
+          std::string(role == "user_input" ? value_name(given.at("arg")) : given.at("name").string());
       inputs.emplace_back(name, number < owners_.size() ? owners_[number] : "");
       ++number;
     }
     for (const JsonValue spec : module.at("signature").at("output_specs").items()) {
       const auto [role, given] = spec.alternative();
-      if (role == "user_output") results.push_back(name_in(given.at("arg")));
+      if (role == "user_output") results.emplace_back(value_name(given.at("arg")));
     }
   }
 
@@ -132,13 +129,6 @@ struct ProgramNames {
   static void for_each_key(const JsonValue& object, F&& f) {
     const auto all = object.fields();
     for (auto at = all.begin(); at != all.end(); ++at) f(at.key());
-  }
-
-  static std::string name_in(const JsonValue& argument) {
-    const auto [form, given] = argument.alternative();
-    if (!given.is_object()) return {};
-    const auto name = given.find(form == "as_tensor" || form == "as_custom_obj" ? "name" : "as_name");
-    return name ? std::string(name->string()) : "";
   }
 
   void read_arguments(const JsonValue& calls) {
@@ -326,23 +316,32 @@ class Rewriter {
     });
   }
 
-  // Returns whether the graph uses the value of an output.
-  static bool has_use(const JsonValue& graph, const JsonValue& output) {
-    std::string text = json_text(JsonLayout::kCompact, [&](JsonEmitter& json) { output.write(json); });
-    text = text.substr(text.rfind(':'));  // :"name"}}
-    for (const JsonValue node : graph.at("nodes").items()) {
-      if (json_text(JsonLayout::kCompact, [&](JsonEmitter& json) {
-            node.at("inputs").write(json);
-          }).find(text) != std::string::npos)
-        return true;
+  // Adds the names of the values in arguments: "name" of {"as_tensor":{"name":"x"}}.
+  static void add_names(const JsonValue& arguments, std::unordered_set<std::string>& names) {
+    const std::string text =
+        json_text(JsonLayout::kCompact, [&](JsonEmitter& json) { arguments.write(json); });
+    constexpr std::string_view kBefore = ":\"", kBehind = "\"}}";
+    for (std::size_t end = 0; (end = text.find(kBehind, end)) != std::string::npos; ++end) {
+      const std::size_t begin = end == 0 ? std::string::npos : text.rfind(kBefore, end - 1);
+      if (begin != std::string::npos) names.insert(text.substr(begin, end - begin));
     }
-    return json_text(JsonLayout::kCompact, [&](JsonEmitter& json) {
-             graph.at("outputs").write(json);
-           }).find(text) != std::string::npos;
+  }
+
+  // Returns whether the graph, which is the one being written, uses the value of an output.
+  bool has_use(const JsonValue& graph, const JsonValue& output) {
+    if (!used_) {
+      used_.emplace();
+      for (const JsonValue node : graph.at("nodes").items()) add_names(node.at("inputs"), *used_);
+      add_names(graph.at("outputs"), *used_);
+    }
+    std::unordered_set<std::string> names;
+    add_names(output, names);
+    return names.empty() ||
+           std::ranges::any_of(names, [&](const std::string& name) { return used_->contains(name); });
   }
 
   // Returns the operator to call in place of one that the release lacks; empty where there is none.
-  std::string equal_of(const std::string& target, const JsonValue& node, const JsonValue& graph) const {
+  std::string equal_of(const std::string& target, const JsonValue& node, const JsonValue& graph) {
     if (!release_) return {};
     bool is_there = releases_of(table_name(target)).includes(*release_);
     for (const JsonValue input : node.at("inputs").items())
@@ -445,11 +444,11 @@ class Rewriter {
         fields(part, [&](std::string_view name, const JsonValue& field) {
           json_.key(name);
           if (name != "graph") return field.write(json_);
-          const auto around = std::pair(module_, source_);
+          auto around = std::tuple(module_, source_, std::exchange(used_, std::nullopt));
           ++depth_;
           graph(field);
           --depth_;
-          std::tie(module_, source_) = around;
+          std::tie(module_, source_, used_) = std::move(around);
         });
       } else if (key == "expr_str") {
         json_.string(with_names(part.string(), names_.symbols));
@@ -478,8 +477,8 @@ class Rewriter {
   }
 
   void dtype(const JsonValue& number) {
-    for (const DtypeSince& row : kDtypes) {
-      if (number.integer() == row.number)
+    for (const Since& row : kDtypes) {
+      if (number.integer() == dtype_number(row.name))
         need({.since = row.release}, "a tensor of " + std::string(row.name));
     }
   }
@@ -490,6 +489,7 @@ class Rewriter {
   int depth_ = 0;       // of subgraphs, which have values of their own
   std::string module_;  // of the node, and its place
   std::optional<SourceLocation> source_;
+  std::optional<std::unordered_set<std::string>> used_;  // names of values that the graph uses, on request
 };
 
 std::string help_for(const ReleaseNeed& need) {
@@ -559,10 +559,8 @@ NewNames new_names(const JsonValue& program, const std::vector<std::pair<std::st
       for (const std::string& name : known.results) {
         if (!name.empty()) all.push_back(name);
       }
-      std::string list;
-      for (const std::string& name : all) list += (list.empty() ? "" : ", ") + name;
       fail("the program has no dimension, input or result of that name" + did_you_mean(from, all),
-           {"its names are " + list});
+           {"its names are " + joined(all)});
     }
   }
   // No two may have one name afterwards.

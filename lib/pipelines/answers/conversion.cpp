@@ -14,6 +14,7 @@
 #include "security/security_scan.h"
 #include "support/error.h"
 #include "support/text/did_you_mean.h"
+#include "support/text/words.h"
 
 namespace fxtrace::internal {
 namespace {
@@ -150,9 +151,8 @@ NodeId tapped_node(const std::string& name, const Graph& flat, const Graph& trac
     throw usage_error(
         "--tap " + shell_word(name) + ": the graph has no node of that name" + did_you_mean(name, names),
         {"fxtrace trace MODEL -f text lists the nodes"});
-  std::string list;
-  for (const NodeId id : given) list += (list.empty() ? "" : ", ") + flat.node(id).name;
-  throw usage_error("--tap " + shell_word(name) + ": the module gives several values: " + list);
+  throw usage_error("--tap " + shell_word(name) + ": the module gives several values: " +
+                    joined(given, [&](NodeId id) { return flat.node(id).name; }));
 }
 
 // Adds the values of nodes to the results of the graph: behind them, or under their names in a dict.
