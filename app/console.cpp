@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <optional>
+#include <string_view>
 
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -29,7 +30,9 @@ std::optional<std::size_t> terminal_width() {
 
 Console::Console(std::istream& in, std::ostream& out, std::ostream& err) : in_(in), out_(out), err_(err) {
   const char* no_color = std::getenv("NO_COLOR");
-  const bool may_colour = no_color == nullptr || *no_color == '\0';
+  const char* terminal = std::getenv("TERM");
+  const bool is_dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
+  const bool may_colour = (no_color == nullptr || *no_color == '\0') && !is_dumb;
   owns_process_ = &err == &std::cerr;
   colour_ = owns_process_ && ::isatty(STDERR_FILENO) != 0 && may_colour;
   out_is_terminal_ = owns_process_ && ::isatty(STDOUT_FILENO) != 0;

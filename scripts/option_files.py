@@ -164,11 +164,12 @@ def keywords(options: dict) -> list[dict]:
     found = []
     for title, group in command(options, "trace")["groups"].items():
         for option in group:
-            row = rows.get(option["names"][-1], {"not_for": ""} if title == ISOLATION else None)
-            if row is not None:
-                keyword = keyword_of(option["names"][-1])
+            names = [name for name in option["names"] if name.startswith("--")]
+            row = rows.get(names[0], {"not_for": ""} if title == ISOLATION else None)
+            for name in names if row is not None else ():
+                keyword = keyword_of(name)
                 missing = frozenset(row["not_for"].split()) | {function for function, own in OWN.items() if keyword in own}
-                found.append({**option, "keyword": keyword, "not_for": missing})
+                found.append({**option, "names": [name], "keyword": keyword, "not_for": missing})
     return found
 
 

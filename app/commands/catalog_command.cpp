@@ -346,7 +346,9 @@ Command make_catalog_command(CLI::App& app) {
                            "--no-recursive", "--include", "--backend"})
     merges->excludes(app.get_option(name));
   arguments->add_to(app);
-  app.get_option("--strict")->description("exit with code 1 if a file could not be read");
+  app.get_option("--strict")
+      ->description(
+          "fail for what could not be done, with the rest written: exit with code 1 if a file could not be read");
   return [arguments](Console& console) { return run_catalog(*arguments, console); };
 }
 

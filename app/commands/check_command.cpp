@@ -47,7 +47,11 @@ namespace {
 constexpr AnswerRow<CheckReports> kCheckFormats[] = {
     {{".txt"}, write_check},
     {{".json", "--json", "write JSON (schemas/check.schema.json)"}, write_plain<write_check_json>},
-    {{".xml", "--junit", "write JUnit's XML, a test case for each rule"}, write_plain<write_check_junit>},
+    {{.suffix = ".xml",
+      .option = "--junit",
+      .help = "write JUnit's XML, a test case for each rule",
+      .other_name = "junit"},
+     write_plain<write_check_junit>},
     {{".sarif", "--sarif", "write SARIF 2.1.0, a result for each offence"}, write_plain<write_check_sarif>},
     {{".md", "--markdown", "write GitHub's Markdown"}, write_markdown<write_check>}};
 

@@ -11,6 +11,7 @@
 
 #include "app/cli.h"
 #include "app/options/trace_options.h"
+#include "app/output/formats.h"
 #include "app/output/output.h"
 #include "app/process/isolation.h"
 #include "pipelines/answers/questions.h"
@@ -22,33 +23,34 @@ namespace {
 
 struct InspectArguments : ModelArguments {
   std::string model;
-  bool json = false;
+  AnswerArguments answer{{{".txt"}, {".json", "--json", "write JSON (schemas/inspection.schema.json)"}}};
 };
 
 int inspect(const InspectArguments& arguments, const Config& config, const InputFile& input, Output& output,
             Isolated& isolated) {
+  const bool is_json = arguments.answer.format().is_json();
   const auto found = inspect_file(config, input, isolated);
   if (const auto* inspection = std::get_if<Inspection>(&found)) {
     output.write([&](std::ostream& out) {
-      arguments.json ? write_inspection_json(*inspection, out) : write_inspection_text(*inspection, out);
+      is_json ? write_inspection_json(*inspection, out) : write_inspection_text(*inspection, out);
     });
     return kDone;
   }
   const auto& listing = std::get<FileInspection>(found);
   const bool has_programs = listing.compiled_only || !listing.to_choose_from.empty();
   // For files without a program, the JSON has, for programs, what the error says.
-  if (has_programs || arguments.json)
-    output.write([&](std::ostream& out) {
-      arguments.json ? write_file_json(listing, out) : write_file_text(listing, out);
-    });
+  if (has_programs || is_json)
+    output.write(
+        [&](std::ostream& out) { is_json ? write_file_json(listing, out) : write_file_text(listing, out); });
   if (!has_programs) throw not_traceable(listing.file).at(input.display());
   return kDone;
 }
 
 int run_inspect(const InspectArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
+  static_cast<void>(arguments.answer.format());  // a wrong one is told before any work
   const InputFile input(arguments.model, console, arguments.isolation.seconds());
-  Output output("-", input, console);
+  Output output(arguments.answer.output(), input, console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
     return inspect(arguments, config, input, output, isolated);
   });
@@ -71,7 +73,7 @@ Command make_inspect_command(CLI::App& app) {
   app.add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
   arguments->trace.add_to(app);
 
-  app.add_flag("--json", arguments->json, "write JSON instead of text")->group("Output");
+  arguments->answer.add_to(app);
   arguments->isolation.add_to(app);
   arguments->verbose.add_to(app);
   return [arguments](Console& console) { return run_inspect(*arguments, console); };

@@ -45,9 +45,11 @@ constexpr AnswerRow<OrderAnswer> kOrderFormats[] = {
     {{".json", "--json", "write JSON (schemas/order.schema.json)"}, write_with_plan<write_order_json>},
     {{".csv", "--csv", "write CSV (RFC 4180), one row a module and one a parameter"},
      write_plain<write_order_csv>},
-    {{".py", "--fsdp2",
-      "write Python that shards a model by torch.distributed.fsdp.fully_shard: repeated blocks by "
-      "themselves, the rest with the root, and each block prefetches the one that was traced next"},
+    {{.suffix = ".py",
+      .option = "--fsdp2",
+      .help = "write Python that shards a model by torch.distributed.fsdp.fully_shard: repeated blocks by "
+              "themselves, the rest with the root, and each block prefetches the one that was traced next",
+      .other_name = "fsdp2"},
      write_with_plan<write_order_python>}};
 
 struct OrderArguments : ModelArguments {

@@ -281,7 +281,7 @@ Command make_partition_command(CLI::App& app) {
       app, "Output", "--extract", arguments->folder, "DIR",
       "write each part of the model's own graph as a program (.pt2) with its weights, and plan.json, "
       "which joins them (schemas/plan.schema.json); python.md shows how to run it");
-  arguments->answer.add_to(app, "", true);
+  arguments->answer.add_to(app);
   arguments->add_to(app);
   return [arguments](Console& console) { return run_partition(*arguments, console); };
 }

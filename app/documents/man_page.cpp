@@ -100,7 +100,7 @@ constexpr Row kEnvironment[] = {
      "nothing else needs one. Without it, that is the one that fxtrace was built with, if it is still "
      "there, else a torch in the virtual environment that fxtrace is in, else the one that the system's "
      "loader finds (LD_LIBRARY_PATH)."},
-    {"NO_COLOR", "If set, messages have no colours."},
+    {"NO_COLOR", "If set, output and messages have no colours; nor have they where TERM is dumb."},
     {"TMPDIR", "The folder of the temporary file for input from a pipe."},
 };
 

@@ -44,7 +44,8 @@ void TraceArguments::add_to(CLI::App& app) {
 
 CLI::Option* TraceArguments::add_row(CLI::App& app, const OptionRow& row) {
   if (row.kind == OptionKind::kFlag) {
-    return app.add_flag_callback(row.name, [this, &row] { given_.push_back({&row, ""}); }, row.help);
+    const std::string names = row.other_name.empty() ? row.name : row.name + "," + row.other_name;
+    return app.add_flag_callback(names, [this, &row] { given_.push_back({&row, ""}); }, row.help);
   }
   const auto take = [this, &row](const std::string& text) {
     if (row.kind == OptionKind::kConfigFile) {

@@ -34,19 +34,18 @@ std::string AnswerFormat::name() const {
   return std::string_view(suffix) == ".txt" ? "text" : suffix + 1;
 }
 
-void AnswerArguments::add_to(CLI::App& app, const std::string& more, bool by_name) {
+void AnswerArguments::add_to(CLI::App& app, const std::string& more) {
   std::string help = "write to FILE instead of stdout";
   if (formats_.size() > 1)
     help += ", in the format of its suffix: " + joined(formats_, &AnswerFormat::suffix);
   add_last_value(app, kGroup, "-o,--output", output_, "FILE",
                  help + more + "; FILE is left as it was if anything fails");
-  std::vector<CLI::Option*> added;
+  std::vector<CLI::Option*> added{add_names(app, "write in this format, whatever FILE is called")};
   for (const AnswerFormat& format : formats_) {
     if (format.option == nullptr) continue;
     added.push_back(
         app.add_flag_callback(format.option, [this, &format] { chosen_ = &format; }, format.help));
   }
-  if (by_name) added.push_back(add_names(app, "write in this format, whatever FILE is called"));
   for (CLI::Option* option : added) {
     option->group(kGroup);
     for (CLI::Option* other : added) {
@@ -82,12 +81,10 @@ const AnswerFormat& AnswerArguments::format() const {
   }
   const auto found = std::ranges::find(formats_, suffix, &AnswerFormat::suffix);
   if (found != formats_.end()) return *found;
-  const auto options = each([](const auto& format) { return format.option == nullptr ? "" : format.option; });
   throw usage_error(
       "-o " + shell_word(output_) + ": unknown suffix '" + suffix + "', expected " +
           listed(each(&AnswerFormat::suffix), " or "),
-      {(options.empty() ? listed(each(&AnswerFormat::name), " or ") + " after -f" : listed(options, " or ")) +
-       " selects a format whatever the file is called"});
+      {listed(each(&AnswerFormat::name), " or ") + " after -f selects a format whatever the file is called"});
 }
 
 TextLayout AnswerArguments::layout(const Console& console) const {

@@ -34,7 +34,7 @@ namespace fxtrace::internal::cli {
 
 struct AnswerFormat {
   const char* suffix;              // suffix of the FILE of -o: ".json"; empty: none
-  const char* option = nullptr;    // the option that chooses the format, "--json"; null: none
+  const char* option = nullptr;    // an option that does the same as -f with its name, "--json"; null: none
   const char* help = "";           // the help of that option
   const char* graphviz = nullptr;  // the format into which Graphviz converts what is written; null: none
   const char* other_name = nullptr;
@@ -74,8 +74,8 @@ class AnswerArguments {
  public:
   // The first format is the default.
   explicit AnswerArguments(std::vector<AnswerFormat> formats) : formats_(std::move(formats)) {}
-  // `more` is added to the help of -o, after the list of suffixes.  `by_name`: -f names a format as well.
-  void add_to(CLI::App& app, const std::string& more = "", bool by_name = false);
+  // `more` is added to the help of -o, after the list of suffixes.
+  void add_to(CLI::App& app, const std::string& more = "");
 
   const std::string& output() const { return output_; }  // the FILE of -o; "-" is stdout
   // Throws Error(kUsage) for a suffix that no format has.

@@ -194,9 +194,9 @@ void connect_graphviz(Output& output, const char* format, const IsolationArgumen
 namespace {
 
 constexpr auto kAttributes = std::to_array<std::string_view>(
-    {"arrowsize", "bgcolor",     "color",     "fillcolor", "fontcolor", "fontname", "fontsize",
-     "height",    "label",       "labeljust", "labelloc",  "margin",    "nodesep",  "pad",
-     "penwidth",  "peripheries", "rankdir",   "ranksep",   "shape",     "style",    "tooltip"});
+    {"arrowsize", "bgcolor",   "color",    "fillcolor", "fontcolor", "fontname", "fontsize", "height",
+     "label",     "labeljust", "labelloc", "margin",    "nodesep",   "pad",      "penwidth", "peripheries",
+     "rankdir",   "ranksep",   "shape",    "size",      "style",     "tooltip"});
 constexpr auto kShapes = std::to_array<std::string_view>({"box", "hexagon", "ellipse", "note"});
 constexpr auto kTags = std::to_array<std::string_view>({"B", "BR", "FONT", "I"});
 constexpr auto kTagAttributes = std::to_array<std::string_view>({"ALIGN", "COLOR", "POINT-SIZE"});

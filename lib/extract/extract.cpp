@@ -33,9 +33,10 @@ bool is_within(std::string_view path, std::string_view module) {
 
 Error no_such(const std::string& what, const std::string& name, const std::vector<std::string>& names) {
   const std::string nearest = find_nearest(name, names);
-  return usage_error("there is no " + what + " '" + name + "'",
-                     nearest.empty() ? std::vector<std::string>()
-                                     : std::vector{"did you mean " + shell_word(nearest) + "?"});
+  std::vector<std::string> hints;
+  if (!nearest.empty()) hints.push_back("did you mean " + shell_word(nearest) + "?");
+  if (what == "node") hints.emplace_back("names are those of fxtrace trace -f text with the same options");
+  return usage_error("there is no " + what + " '" + name + "'", std::move(hints));
 }
 
 // Appends a copy of a node of another graph, with the given scope.

@@ -263,7 +263,12 @@ PageSize estimate_size(const Picture& picture, const Labels& labels) {
 
 bool is_page(const PageSize& size) {
   const double length = std::max(size.width, size.height);
-  return length <= kPageLength || length <= kRatio * std::min(size.width, size.height);
+  return is_large_page(size) &&
+         (length <= kPageLength || length <= kRatio * std::min(size.width, size.height));
+}
+
+bool is_large_page(const PageSize& size) {
+  return size.width <= kLargestPage.width && size.height <= kLargestPage.height;
 }
 
 namespace {

@@ -91,9 +91,13 @@ struct PageSize {
 // Uses `picture.is_open`, and no edges of the picture.  Takes time linear in the size of the outline.
 PageSize estimate_size(const Picture& picture, const Labels& labels);
 
-// Returns whether a picture can be viewed at its own size or by turning the page: it is neither long and
-// narrow nor wide and flat.
+// The largest default picture, in points.
+inline constexpr PageSize kLargestPage{1100, 1500};
+
+// Returns whether a picture can be viewed at its own size or by turning the page: it is no larger than
+// kLargestPage, and neither long and narrow nor wide and flat.
 bool is_page(const PageSize& size);
+bool is_large_page(const PageSize& size);  // the former alone
 
 // Arguments of nodes for pictures, with links to the items that compute them.
 

@@ -21,7 +21,8 @@ namespace {
 using Index = Outline::Index;
 using Kind = Outline::Kind;
 constexpr std::size_t kMaxNeighbors = 40;
-// The levels of modules that are always opened, whatever shape the picture gets: the model and its children.
+// The levels of modules that are opened whatever shape the picture gets, as long as it is no larger than a
+// large page: the model and its children.
 constexpr std::size_t kFirstLevels = 2;
 
 class Maker {
@@ -141,9 +142,7 @@ class Maker {
       }
     }
     std::size_t closed = 0;
-    for_each_seen([&](Index index) {
-      closed += static_cast<std::size_t>(may_open(index) && picture_.same_as[index] == Outline::kNone);
-    });
+    for_each_seen([&](Index index) { closed += static_cast<std::size_t>(may_open(index)); });
     picture_.note = std::to_string(closed) + (closed == 1 ? " box is" : " boxes are") +
                     " closed to keep the picture small; --depth N and --focus PATH open more.";
     if (hidden_tops_ > 0)
@@ -196,8 +195,10 @@ class Maker {
         if (picture_.same_as[box.index] != Outline::kNone) continue;
         picture_.is_open[box.index] = seen + more <= kBoxesOfPicture + 1 || is_only_top;
         const bool may_be_long = box.level < kFirstLevels && item(box.index).kind != Kind::kPart;
-        if (picture_.is_open[box.index] && !may_be_long)
-          picture_.is_open[box.index] = is_page(estimate_size(picture_, *labels_));
+        if (picture_.is_open[box.index] && !is_only_top) {
+          const PageSize size = estimate_size(picture_, *labels_);
+          picture_.is_open[box.index] = may_be_long ? is_large_page(size) : is_page(size);
+        }
         if (!picture_.is_open[box.index]) {
           all = false;
           continue;

@@ -433,7 +433,7 @@ class Checker {
       message += call.is_failed                  ? "failed to trace"
                  : is_function && !call.is_torch ? "is one call"
                  : is_function                   ? "is one call (--no-wrap '**' traces into it)"
-                 : call.is_torch                 ? "is a leaf (--no-default-leaves traces into it)"
+                 : call.is_torch                 ? "is a leaf (--flat traces into it)"
                                                  : "is a leaf";
       const auto [entry, is_new] = offences.try_emplace(message, report_.offences.size());
       if (is_new) report_.offences.push_back({rule_, true, std::move(message), what, {}, {}});

@@ -1,6 +1,7 @@
 #include "summaries/explanation.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <ranges>
 #include <set>
@@ -313,16 +314,33 @@ std::vector<ModuleExplanation> explain_modules(const GraphCollection& collection
 
 void fold_alike(std::vector<ModuleExplanation>& explanations) { fold_by_key(explanations, common_key); }
 
+namespace {
+
+// Returns the comparison with its sides swapped: "s0 == 8" for "8 == s0"; other expressions unchanged.
+Expression with_sides_swapped(const Expression& guard) {
+  using Symbols = std::pair<std::string_view, std::string_view>;
+  constexpr std::array<Symbols, 6> kSwapped{
+      {{"==", "=="}, {"!=", "!="}, {"<", ">"}, {"<=", ">="}, {">", "<"}, {">=", "<="}}};
+  if (guard.kind() != Expression::Kind::kComparison || guard.parts().size() != 2) return guard;
+  const auto found = std::ranges::find(kSwapped, guard.name(), &Symbols::first);
+  return found == kSwapped.end()
+             ? guard
+             : Expression::comparison(std::string(found->second), guard.parts()[1], guard.parts()[0]);
+}
+
+}  // namespace
+
 std::vector<GuardExplanation> find_guards(const GraphCollection& collection, const std::string& asked) {
   const auto wanted = number_in<std::int64_t>(asked);
-  const std::string expression = Expression::parse(asked).text();
+  const Expression expression = Expression::parse(asked);
+  const std::string text = expression.text(), swapped = with_sides_swapped(expression).text();
   std::vector<GuardExplanation> found;
   std::vector<std::string> all;
   for (const ModuleGraph& graph : collection.graphs) {
     for (const Guard& guard : graph.guards) {
       all.push_back(guard.expr.text());
       const auto number = std::ssize(all);
-      if (wanted ? number == *wanted : all.back() == expression)
+      if (wanted ? number == *wanted : all.back() == text || all.back() == swapped)
         found.push_back({graph.module, number, guard});
     }
   }

@@ -173,8 +173,8 @@ struct GuardExplanation {
   Guard guard;
 };
 
-// Returns the guard with that number, or all guards with that expression.  Throws Error(kUsage), with the
-// nearest expression, when there is none.
+// Returns the guard with that number, or all guards with that expression, whichever side of a comparison is
+// first.  Throws Error(kUsage), with the nearest expression, when there is none.
 std::vector<GuardExplanation> find_guards(const GraphCollection& collection, const std::string& asked);
 
 // --- everything together ---

@@ -97,11 +97,16 @@ struct Costs {
   }
 };
 
-std::vector<ModelSummary::Port> inputs_of(const Graph& graph) {
+std::vector<ModelSummary::Port> inputs_of(const ModuleGraph& of) {
   std::vector<ModelSummary::Port> ports;
-  for (const NodeId id : graph.order()) {
-    const Node& node = graph.node(id);
-    if (node.op == Opcode::kPlaceholder) ports.push_back({*node.target, *node.meta});
+  for (const NodeId id : of.graph.order()) {
+    const Node& node = of.graph.node(id);
+    if (node.op != Opcode::kPlaceholder) continue;
+    ports.push_back({*node.target, *node.meta});
+    if (!of.signature) continue;
+    const auto& entries = of.signature->inputs;
+    const auto entry = std::ranges::find(entries, id, &GraphSignature::Entry::node);
+    if (entry != entries.end()) ports.back().fixed = entry->value;
   }
   return ports;
 }
@@ -249,7 +254,7 @@ class Summarizer {
   void add_ports() {
     if (collection_.graphs.empty() || !collection_.graphs.front().module.empty()) return;
     const Graph& graph = collection_.graphs.front().graph;
-    summary_.inputs = inputs_of(graph);
+    summary_.inputs = inputs_of(collection_.graphs.front());
     for (const NodeId id : graph.order()) {
       const Node& node = graph.node(id);
       if (node.op == Opcode::kOutput && !node.args.empty())

@@ -86,6 +86,7 @@ struct ModelSummary {
   struct Port {
     std::string name;  // for an output, its path in the result: "0", "boxes.1"; "" for the result itself
     Meta meta;
+    std::optional<Argument> fixed = std::nullopt;  // the only value of an input that the program fixed
   };
   struct FailedModule {
     std::string path, type;

@@ -7,6 +7,7 @@ import copy
 import io
 import os
 import pickle
+import re
 import subprocess
 import sys
 import warnings

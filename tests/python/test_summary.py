@@ -175,7 +175,7 @@ def run_in_terminal(program, columns: int, *args: str, **environment: str) -> st
     """What the program writes to a terminal of that width."""
     outside, inside = pty.openpty()
     fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    plain = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
+    plain = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR", "TERM")}
     process = subprocess.Popen(
         [program.path, *args], stdin=subprocess.DEVNULL, stdout=inside, stderr=subprocess.PIPE, env={**plain, **environment}
     )
@@ -209,6 +209,7 @@ def test_the_table_fits_the_terminal(program, net, columns):
     assert max(map(len, table_of(text))) <= columns
     plain = run_in_terminal(program, columns, "summary", net, NO_COLOR="1")
     assert "\x1b" not in plain
+    assert run_in_terminal(program, columns, "summary", net, TERM="dumb") == plain
     narrow = run_in_terminal(program, 200, "summary", net, COLUMNS=str(columns))
     assert narrow == text
 

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <optional>
 #include <ranges>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -81,8 +84,12 @@ class ModuleGraphBuilder {
     }
     GraphSignature signature = program_.signature();
     std::vector<Argument> placeholders = record_user_inputs(env, signature);
-    for (auto& guard : program_guards(bound_, input_names_))
-      tracer_.guard(std::move(guard), std::nullopt, GuardReason::kExported);
+    const auto lines = lines_of_asserts(graph);
+    for (auto& guard : program_guards(bound_, input_names_)) {
+      const auto line = lines.find(guard.text());
+      tracer_.guard(std::move(guard), line == lines.end() ? std::nullopt : line->second,
+                    GuardReason::kExported);
+    }
     if (is_leaf) {
       tracer_.output(tracer_.call_root(std::move(placeholders), {}), {});
       return finish(env, signature);
@@ -373,6 +380,16 @@ class ModuleGraphBuilder {
     } else {
       for (const NodeId operation : step.operations) record_operation(env, operation);
     }
+  }
+
+  // Returns, by the text of each condition that the program asserts, the line for which torch.export did so.
+  static std::map<std::string, std::optional<SourceLocation>> lines_of_asserts(const ProgramView& graph) {
+    std::map<std::string, std::optional<SourceLocation>> lines;
+    for (const NodeId operation : graph.operations()) {
+      if (const Expression* condition = asserted_condition(graph, operation))
+        lines.emplace(condition->text(), innermost_frame(graph.facts(operation).stack_trace.view()));
+    }
+    return lines;
   }
 
   void record_operation(Environment& env, NodeId operation) {

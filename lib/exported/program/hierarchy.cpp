@@ -70,6 +70,12 @@ std::string qualified_name(std::string_view text) {
   return path;
 }
 
+// Returns whether the type is that of a module of torch's own around an exported program that is exported
+// again, as after convert_pt2e(): some nodes have it as their root, others the model itself.
+bool is_wrapper(std::string_view type) {
+  return type.starts_with("torch.export._trace.") || type.starts_with("torch.fx.graph_module.");
+}
+
 // Throws Error(kInput) for a path that goes beyond any model.
 void check_path(std::string_view path) {
   const auto too_much = [&](const std::string& what) {
@@ -150,7 +156,7 @@ std::optional<CallId> Hierarchy::enter(std::optional<CallId> outer, std::string_
   if (entry.path == kEmptyStack) return outer;
   entry.path = qualified_name(entry.path);
   const std::size_t index = insert(entry.path);
-  if (types_[index].empty()) types_[index] = entry.type;
+  if (types_[index].empty() || is_wrapper(types_[index])) types_[index] = entry.type;
   called_[index] = true;
   by_key_[std::string(entry.key)].insert(index);
   const CallId parent = outer.value_or(kRootCall);

@@ -222,8 +222,9 @@ std::vector<OptionRow> make_table() {
        "rule that matches a module decides"},
       {"--no-leaf RULE", kLeaves, kOperatorsOnly, kRule, &TraceOptions::leaf_rules,
        "trace into matching modules"},
-      {"--no-default-leaves", kLeaves, kOperatorsOnly, kFlag, &TraceOptions::default_leaves,
-       "drop the default rule, which makes modules of torch.nn and torch.ao.nn leaves, except Sequential"},
+      {"--flat, --no-default-leaves", kLeaves, kOperatorsOnly, kFlag, &TraceOptions::default_leaves,
+       "trace down to operators: without the default rule, which makes modules of torch.nn and torch.ao.nn leaves, "
+       "except Sequential"},
       {"--max-depth N", kLeaves, kOperatorsOnly, kInteger, &TraceOptions::max_depth,
        "keep modules N levels below the root as leaves"},
       {"--wrap GLOB", kLeaves, kOperatorsOnly, kRule, &TraceOptions::wrap_rules,
@@ -270,8 +271,9 @@ std::vector<OptionRow> make_table() {
        "any of these options from a JSON file, rules with conditions among them; options of the command line "
        "come after those of the file"},
       {"--strict", kWhatIsTraced, "", kFlag, &Config::strict,
-       "exit with code 4 if any module failed to trace, or if an in-place write remains that a pass should have "
-       "removed (the output is written all the same), and with 2 if a rule or --concrete does nothing"},
+       "fail for what could not be done, with the rest written: exit with code 4 if any module failed to trace, or "
+       "if an in-place write remains that a pass should have removed; and with 2 if a rule or --concrete does "
+       "nothing"},
       {"--max-iterations N", kLimits, "", kInteger, &Limits::iterations,
        "loop iterations and function calls in one call of a module", "", Limit::kIterations},
       {"--max-nodes N", kLimits, "", kInteger, &Limits::nodes, "nodes and module calls in one graph", "",
@@ -292,7 +294,7 @@ std::vector<OptionRow> make_table() {
 OptionRow::OptionRow(std::string_view text, OptionGroup in, std::string_view without, OptionKind form,
                      OptionMember place, std::string about, const char* of, Limit most,
                      void (*its_check)(const std::string&))
-    : name(text.substr(0, text.find(' '))),
+    : name(text.substr(0, text.find_first_of(", "))),
       group(in),
       not_for(without),
       kind(form),
@@ -302,11 +304,16 @@ OptionRow::OptionRow(std::string_view text, OptionGroup in, std::string_view wit
       limit(most),
       check(its_check),
       least(most == Limit::kOther ? 0 : 1),
-      given(!text.starts_with("--no-")) {
-  if (name.size() < text.size()) type = text.substr(name.size() + 1);
+      given(text.find("--no-") == std::string_view::npos) {
+  const std::size_t comma = text.find(", ");
+  if (comma != std::string_view::npos) other_name = text.substr(comma + 2);
+  if (comma == std::string_view::npos && name.size() < text.size()) type = text.substr(name.size() + 1);
   if (kind == OptionKind::kChoice) choices = split(type, '|');
   if (kind != OptionKind::kConfigFile)
-    key = name.substr(kind == OptionKind::kRules ? 0 : kind == OptionKind::kFlag && !given ? 5 : 2);
+    key = (other_name.empty() ? name : other_name)
+              .substr(kind == OptionKind::kRules            ? 0
+                      : kind == OptionKind::kFlag && !given ? 5
+                                                            : 2);
   std::ranges::replace(key, '-', '_');
   if (kind == OptionKind::kRules) name.clear();
 }

@@ -60,15 +60,16 @@ using OptionMember =
                  std::vector<DimensionRange> TraceOptions::*, std::vector<CustomCost> TraceOptions::*>;
 
 struct OptionRow {
-  // `text` is the name and the type as --help shows them, "--max-depth N", or the key of an option that is in
-  // files only.
+  // `text` is the name and the type as --help shows them, "--max-depth N", the two names of a flag, "--flat,
+  // --no-default-leaves", or the key of an option that is in files only.
   OptionRow(std::string_view text, OptionGroup in, std::string_view without, OptionKind form,
             OptionMember place, std::string about, const char* of = "", Limit most = Limit::kOther,
             void (*its_check)(const std::string&) = nullptr);
 
-  std::string key;   // in a configuration, "max_depth"; empty: on the command line only
-  std::string name;  // on the command line, "--max-depth"; empty: in a configuration only
-  std::string type;  // empty: a flag
+  std::string key;         // in a configuration, "max_depth"; empty: on the command line only
+  std::string name;        // on the command line, "--max-depth"; empty: in a configuration only
+  std::string other_name;  // of a flag with two: the one that its key is made from
+  std::string type;        // empty: a flag
   OptionGroup group;
   std::string_view not_for;  // the commands that do not take it: "convert partition"
   OptionKind kind;

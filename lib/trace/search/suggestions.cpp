@@ -2,7 +2,7 @@
 // and OptionTrials bounds the work of all traces.
 //   1. Every candidate group is tried alone.  Groups that help are reduced to the options that they need.
 //   2. Each guess of the inputs is tried with all other options together, without last resorts (--hooks skip,
-//      --no-default-leaves).
+//      --flat).
 //   3. Groups are added to the best set as long as failures get fewer.
 //   4. The best set is reduced, and all smaller sets are tried.
 //   5. Modules that still fail are made leaves on purpose, by rules for exactly these modules.
@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <set>
@@ -173,7 +174,7 @@ class SuggestionSearch {
     add_limits();
     last_resorts_ = groups_.size();
     if (trace_.options.hooks == Hooks::kRun) add({{"--hooks", "skip", "hooks"}});
-    if (trace_.options.default_leaves) add({{"--no-default-leaves", "", "default_leaves"}});
+    if (trace_.options.default_leaves) add({{"--flat", "", "default_leaves"}});
   }
 
   void add(AddedOptions options) {
@@ -517,8 +518,11 @@ void try_ranges(const FinishedTrace& trace, DimensionExplanation& explanation) {
     const auto collection = trials.trace_with(narrowed);
     if (!collection) continue;
     const DimensionExplanation::Counts counts = counts_of(*collection);
-    if (!text.ends_with("..") || counts != explanation.all)
-      explanation.narrowed.push_back({option_texts(narrowed).front(), counts});
+    // A fixed size is one node less, which tells nothing.
+    const bool is_telling = counts.guards != explanation.all.guards ||
+                            counts.failed != explanation.all.failed ||
+                            std::abs(counts.nodes - explanation.all.nodes) > 1;
+    if (is_telling) explanation.narrowed.push_back({option_texts(narrowed).front(), counts});
   }
 }
 

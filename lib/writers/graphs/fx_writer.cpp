@@ -232,7 +232,8 @@ No module is called here, so the program itself will do: torch.export.load(...).
   static constexpr const char* kCalls = R"py(
 A call of a module stands for the operations of one call in the program. It takes what its forward takes where the
 program says so or torch.nn has the module, else what enters it in the order of its first use ("arguments in order of
-use" stands there: compare it with forward's parameters). What `fxtrace trace --no-default-leaves` writes calls no module.
+use" stands there: compare it with forward's parameters). Without the model's own code: what `fxtrace trace --flat -f fx`
+writes calls no module, and `model` may be the program itself there, torch.export.load(...).module().
 )py";
   static constexpr const char* kArchive = R"py(
 `archive` is the path of the model's file. Constants that are too large to be written here are read from it.

@@ -51,7 +51,9 @@ class DotWriter {
     out_
         << "digraph fxtrace {\n"
            "  graph [fontname=\"Helvetica\", fontsize=12, fontcolor=\"#24292f\", bgcolor=\"white\",\n"
-           "         rankdir=TB, ranksep=0.3, nodesep=0.25, labelloc=t, labeljust=l, pad=0.3];\n"
+           "         rankdir=TB, ranksep=0.3, nodesep=0.25, labelloc=t, labeljust=l, pad=0.3"
+        << (options_.depth ? "" : kPage)
+        << "];\n"
            "  node [fontname=\"Helvetica\", fontsize=11, fontcolor=\"#24292f\", penwidth=1.1, margin=\"0.12,0.05\",\n"
            "        height=0.3];\n"
            "  edge [color=\"#6e7781\", arrowsize=0.6, penwidth=0.9];\n";
@@ -80,6 +82,8 @@ class DotWriter {
   }
 
  private:
+  // Scales what would be larger down to kLargestPage, in inches.
+  static constexpr const char* kPage = R"(, size="15.2,20.8")";
   static constexpr const char* kSquare = "\u25A0";
   static constexpr const char* kNewLine = "<BR ALIGN=\"LEFT\"/>";
   // An invisible space that makes a line higher, as needed below a title.

@@ -297,7 +297,7 @@ class ExplanationText : Document {
     line("  " +
          (is_one ? "--no-leaf " + shell_quoted("@" + short_line(path)) + " traces into it"
                  : std::string("--no-leaf RULE traces into it")) +
-         (*module.rule == "default" ? "; --no-default-leaves drops the rule" : ""));
+         (*module.rule == "default" ? "; --flat drops the rule" : ""));
   }
 
   void not_called(const ModuleExplanation& module, const std::string& around) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compare/comparison.h"
+#include "graph/analysis/text_form.h"
 #include "graph/collection_fields.h"
 #include "summaries/model_summary.h"
 #include "summaries/parameter_sizes.h"
@@ -39,6 +40,8 @@ void describe(auto& io, const ModelSummary& summary) {
     io.field("name", port.name);
     io.nullable("type", port.meta.type);
     shape_and_dtype(port.meta);
+    if (io.has("value", port.fixed.has_value()))
+      io.field("value", port.fixed ? print_argument(*port.fixed) : "");
   };
   const auto sizes = [&](const TensorCount& own, const TensorCount& all) {
     io.field("own_elements", own.elements);

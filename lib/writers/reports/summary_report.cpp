@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/analysis/text_form.h"
 #include "support/json_emitter.h"
 #include "support/text/numbers.h"
 #include "support/text/qualified_name.h"
@@ -93,13 +94,23 @@ class SummaryReport : Document {
     const auto room = [&] { return std::max(layout_.width, kLeastTable) - (bar == 0 ? 0 : bar + kGap); };
     const auto fits = [&] { return table.width() <= room(); };
     const auto can_be_cut = [&] { return table.least_width() <= room(); };
-    // Rounds numbers, and cuts texts, until the table fits.
+    // Rounds numbers, evaluates expressions, and cuts texts, until the table fits.  Names are cut last.
+    std::size_t& name = table.columns[0].least;
+    name = std::max(name, std::min(table.columns[0].width, room() / 2));
     if (!fits()) round("MACs");
     if (!fits()) round("FLOPs");
     if (!can_be_cut()) round("Params");
+    if (!can_be_cut()) {
+      most_expression_ = 0;
+      round("MACs");
+      for (const CostColumn column : summary_.columns) round(title(column));
+    }
     if (!can_be_cut()) bar = 0;
     if (!can_be_cut() && place("Bytes") < table.columns.size()) table.remove(place("Bytes"));
     table.cut_to(room());
+    const std::size_t least_name = std::exchange(name, 0);
+    table.cut_to(room(), kLeastCell);
+    name = least_name;
     table.cut_to(room(), kLeastCell);
     if (bar != 0) {
       if (fits()) bar = std::min(kMostBar, bar + room() - table.width());
@@ -197,8 +208,9 @@ class SummaryReport : Document {
   // Returns names and types of inputs or outputs: "x", "float32[1, 3, 224, 224]".
   static std::vector<Line> port_lines(const std::vector<ModelSummary::Port>& ports) {
     std::vector<Line> lines;
-    for (const auto& [name, meta] : ports)
-      lines.emplace_back(one_line(name), one_line(value_or_type(meta, "?")));
+    for (const auto& [name, meta, fixed] : ports)
+      lines.emplace_back(one_line(name),
+                         one_line(fixed ? print_argument(*fixed) + " (fixed)" : value_or_type(meta, "?")));
     return lines;
   }
 
@@ -238,6 +250,8 @@ class SummaryReport : Document {
                       ")");
     }
     const bool has_costs = summary_.has_costs();
+    if (summary_.model.is_torchscript() && !summary_.has_shapes() && !has_costs && !summary_.inputs.empty())
+      lines.emplace_back("Shapes and MACs need the shapes of the inputs: --input NAME=SPEC");
     if (std::ranges::any_of(summary_.rows, is_counted_elsewhere))
       lines.emplace_back("(...) are shared with another module and counted there");
     if (has_costs && std::ranges::any_of(summary_.rows, &SummaryRow::is_in_body))
@@ -355,10 +369,9 @@ class SummaryReport : Document {
   // Returns a number or an expression; for an expression that is too long, its value at the example's sizes.
   SizeText size_text(const SymInt& size, std::string (*whole_text)(std::int64_t),
                      std::string (*number_text)(std::int64_t)) const {
-    constexpr std::size_t kMostExpression = 40;  // characters that are readable at a glance
     if (const auto number = size.number()) return {whole_text(*number)};
     std::string text = one_line(readable_size(size, number_text));
-    if (width(text) <= kMostExpression) return {std::move(text)};
+    if (width(text) <= most_expression_) return {std::move(text)};
     const auto number = size.evaluate(example_.sizes);
     return {number ? number_text(*number) : "?", number.has_value()};
   }
@@ -540,6 +553,9 @@ class SummaryReport : Document {
   const ModelSummary& summary_;
   const ExampleSizes example_;
   const std::string usual_dtype_;
+  // The length of an expression that is written as such; longer ones are evaluated.  The first is what is
+  // readable at a glance.
+  std::size_t most_expression_ = 40;
 };
 
 }  // namespace

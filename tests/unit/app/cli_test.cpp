@@ -69,7 +69,7 @@ TEST_CASE("cli: help and version", "[cli]") {
     }
   }
   CHECK(run({"--version"}).out.starts_with("fxtrace "));
-  CHECK(run({"trace", "--help"}).out.find("--no-default-leaves") != std::string::npos);
+  CHECK(run({"trace", "--help"}).out.find("--flat, --no-default-leaves") != std::string::npos);
 }
 
 TEST_CASE("cli: wrong usage", "[cli]") {

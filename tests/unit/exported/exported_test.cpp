@@ -229,6 +229,16 @@ TEST_CASE("hierarchy: calls and shared modules", "[exported]") {
   CHECK(hierarchy.calls()[*third].module.index == 1);
 }
 
+TEST_CASE("hierarchy: a program that is exported again has the model's type", "[exported]") {
+  Hierarchy hierarchy;  // after convert_pt2e(): what it added has the exporter's own module as its root
+  hierarchy.declare("");
+  hierarchy.call_of("L__self__,,torch.export._trace._non_strict_export.<locals>.Wrapper");
+  hierarchy.call_of("L__self__L__self__,,pkg.Net;a,a,pkg.Linear");
+  hierarchy.call_of("L__self__,,torch.export._trace._non_strict_export.<locals>.Wrapper");
+  hierarchy.finish({}, {});
+  CHECK(hierarchy.modules()[0].type == "pkg.Net");
+}
+
 TEST_CASE("hierarchy: names of one module in non-strict mode", "[exported]") {
   Hierarchy hierarchy;
   for (const char* path : {"", "a", "a.l", "same", "same.l", "other", "other.l"}) hierarchy.declare(path);

@@ -491,6 +491,13 @@ TEST_CASE("pictures: what does not fit is closed, and the picture says so", "[pi
     }
     CHECK(seen <= kBoxesOfPicture);
     CHECK_FALSE(picture.note.empty());
+    std::size_t closed = 0;
+    for (Index i = 0; i < picture.outline.items.size(); ++i) {
+      const auto kind = picture.outline[i].kind;
+      closed += static_cast<std::size_t>(picture.seen[i] == i && !picture.is_open[i] &&
+                                         kind != Outline::Kind::kNode && kind != Outline::Kind::kRepeats);
+    }
+    CHECK(picture.note.starts_with(std::to_string(closed) + " box"));
   }
 }
 

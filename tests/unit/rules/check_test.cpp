@@ -394,7 +394,7 @@ TEST_CASE("check: one report for several models", "[check]") {
 
 TEST_CASE("check: what a leaf or a failed module calls cannot be told", "[check]") {
   const std::string hidden =
-      "? cannot tell which operators torch.nn.Linear calls: it is a leaf (--no-default-leaves traces into it) @ h.0.l%h_0_l @ h.1.l%h_1_l";
+      "? cannot tell which operators torch.nn.Linear calls: it is a leaf (--flat traces into it) @ h.0.l%h_0_l @ h.1.l%h_1_l";
   CHECK(told(blocks(), deny_rule("aten.mm")) == Lines{hidden});
   // torch's own modules call no operators of other libraries.
   CHECK(told(blocks(), deny_rule("mylib.*")).empty());

@@ -104,6 +104,20 @@ TEST_CASE("modules are found by path, later name and glob", "[explanation]") {
   CHECK_THROWS_AS(find_modules(collection, "a.y", asked), Error);
 }
 
+TEST_CASE("a guard is found by either order of its sides", "[explanation]") {
+  GraphCollection collection;
+  ModuleGraph& graph = collection.graphs.emplace_back();
+  for (const char* text : {"s0 == 8", "s0 <= s1", "s0 > 2", "x.training"})
+    graph.guards.push_back({Expression::parse(text), std::nullopt, GuardReason::kExported});
+  const auto number = [&](const std::string& asked) { return find_guards(collection, asked).at(0).number; };
+  CHECK(number("8 == s0") == 1);
+  CHECK(number("s0 == 8") == 1);
+  CHECK(number("s1 >= s0") == 2);
+  CHECK(number("2 < s0") == 3);
+  CHECK(number("x.training") == 4);
+  CHECK_THROWS_AS(number("s0 >= s1"), Error);
+}
+
 TEST_CASE("nothing is suggested when nothing failed", "[explanation]") {
   const Suggestions found = suggestions(program_of({{"a", nothing}}));
   CHECK(!found.is_tried);
@@ -118,7 +132,7 @@ TEST_CASE("options are tried alone, then the fewest together", "[explanation]") 
   CHECK(found.helpful[0].failed == Strings{"b"});
   CHECK(found.helpful[1].options == Strings{"--hooks skip"});
   CHECK(found.helpful[1].failed == Strings{"a"});
-  CHECK(found.others == std::vector<Strings>{{"--param-shapes-constant"}, {"--no-default-leaves"}});
+  CHECK(found.others == std::vector<Strings>{{"--param-shapes-constant"}, {"--flat"}});
   CHECK(options_of(found.best) == Strings{"--control-flow subgraph", "--hooks skip"});
   CHECK(found.best->failed.empty());
   CHECK(!found.with_leaves);
@@ -199,5 +213,5 @@ TEST_CASE("what a bound of the trials decides is not told", "[explanation]") {
   CHECK(found.is_tried);
   CHECK(!found.best);
   CHECK(found.helpful.empty());
-  CHECK(found.others == std::vector<Strings>{{"--hooks skip"}, {"--no-default-leaves"}});
+  CHECK(found.others == std::vector<Strings>{{"--hooks skip"}, {"--flat"}});
 }

@@ -575,6 +575,42 @@ TEST_CASE("summary: a table fits the terminal", "[summary]") {
   CHECK(text_of(summary, 100, false).find("█") == std::string::npos);
 }
 
+TEST_CASE("summary: on a narrow terminal, names outlast expressions", "[summary]") {
+  GraphCollection collection = blocks({{0, "batch*sequence*1000003+batch*16411"}});
+  const std::string name = "a_head_with_a_name_of_31_letters";
+  for (ModuleRecord& module : collection.modules) {
+    if (module.path == "head") module.path = name;
+  }
+  const ModelSummary summary = summarize_model(collection);
+  CHECK_THAT(text_of(summary, 200), ContainsSubstring("batch\u00B7"));
+  const std::string narrow = text_of(summary, 80);
+  CHECK_THAT(narrow, ContainsSubstring(name + "  "));
+  CHECK_THAT(narrow, ContainsSubstring("~: at batch="));
+  for (const std::string& line : lines_of(narrow)) CHECK((width(line) <= 80 || line.starts_with("Activ")));
+}
+
+TEST_CASE("summary: an input that the program fixed shows its value", "[summary]") {
+  GraphCollection collection = blocks();
+  ModuleGraph& graph = collection.graphs.front();
+  graph.signature.emplace();
+  graph.signature->inputs.push_back({.name = "x", .value = Argument("sum"), .node = NodeId{0}});
+  const ModelSummary summary = summarize_model(collection);
+  CHECK_THAT(text_of(summary), ContainsSubstring(R"(Inputs   x  "sum" (fixed))"));
+  CHECK(json_of(summary)["inputs"][0]["value"] == R"("sum")");
+}
+
+TEST_CASE("summary: shapes of TorchScript need those of inputs", "[summary]") {
+  GraphCollection collection = blocks();
+  collection.model.kind = "torchscript";
+  const std::string told = "Shapes and MACs need the shapes of the inputs: --input NAME=SPEC";
+  CHECK(text_of(summarize_model(collection)).find(told) == std::string::npos);
+  for (ModuleRecord& module : collection.modules) module.outputs = std::nullopt;
+  ModuleGraph& root = collection.graphs.front();
+  root.cost = std::nullopt;
+  for (const NodeId id : root.graph.order()) root.graph.set_cost(id, {});
+  CHECK_THAT(text_of(summarize_model(collection)), ContainsSubstring(told));
+}
+
 TEST_CASE("summary: a deep tree is still a table", "[summary]") {
   GraphCollection collection;
   std::string path;

@@ -1,6 +1,7 @@
 // The writer of graphs as text.
 #include "writers/graphs/collection_writers.h"
 
+#include <complex>
 #include <sstream>
 #include <string>
 
@@ -175,5 +176,39 @@ graph (root): ?
     (root)
   module_param_usage
     (root)
+)");
+}
+
+TEST_CASE("torch graph writer: values as Python writes them", "[text_writer]") {
+  GraphCollection collection;
+  collection.model.kind = "torchscript";
+  ModuleGraph& root = collection.graphs.emplace_back();
+  Graph& graph = root.graph;
+  const NodeId x = graph.append({.op = Opcode::kPlaceholder, .target = std::string("x"), .name = "x"});
+  const NodeId y = graph.append(
+      {.op = Opcode::kPlaceholder, .target = std::string("y"), .args = {Argument(1e-05)}, .name = "y"});
+  const NodeId call = graph.append(
+      {.op = Opcode::kCallFunction,
+       .target = std::string("aten.add.Tensor"),
+       .args = {x, Argument::List{{y, "it's", true, Argument::None()}}, 100000.0, 1e16,
+                std::complex<double>(0, 2.5), Argument::Slice{{Argument::None(), x, 1}},
+                Argument::Tuple{{Argument::Device{"cuda:0"}}}},
+       .kwargs = {{"dtype", Argument::Dtype{"float32"}}, {"body", Argument::GraphRef{"true_graph_0"}}},
+       .name = "add"});
+  const NodeId leaf = graph.append(
+      {.op = Opcode::kCallModule, .target = std::string("h.a\\.b"), .args = {call}, .name = "leaf"});
+  graph.append({.op = Opcode::kOutput,
+                .target = std::string("output"),
+                .args = {Argument::Tuple{{leaf, "it's", Argument::Device{"cuda:0"}}}},
+                .name = "output"});
+  std::ostringstream out;
+  write_torch_graph(collection, out);
+  CHECK(out.str() == R"(graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %y : [num_users=1] = placeholder[target=y](default=1e-05)
+    %true_graph_0 : [num_users=1] = get_attr[target=true_graph_0]
+    %add : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = (%x, [%y, it's, True, None], 100000.0, 1e+16, 2.5j, slice(None, x, 1), (cuda:0,)), kwargs = {dtype: torch.float32, body: %true_graph_0})
+    %leaf : [num_users=1] = call_module[target=h.a_b](args = (%add,), kwargs = {})
+    return (leaf, "it's", device(type='cuda', index=0))
 )");
 }
