@@ -65,7 +65,7 @@ Command make_bom_command(CLI::App& app) {
       "  fxtrace bom model.pt2 -o model.cdx.json\n"
       "  fxtrace bom encoder.pt2 decoder.pt2 -f spdx -o models.spdx.json\n");
   app.add_option("MODEL", arguments->models, "the model files, or - for stdin")->required();
-  arguments->answer.add_to(app, "", true);
+  arguments->answer.add_to(app);
   arguments->add_to(app);
   return [arguments](Console& console) { return run_bom(*arguments, console); };
 }

@@ -83,13 +83,15 @@ bool prepare() {
 
 bool keep_operators(bool (*is_kept)(const char* name)) {
   return guarded(false, [&] {
-    const auto is_refused = [&](const auto& known) { return !is_kept(known->schema().name().c_str()); };
+    const auto is_refused = [&](const auto& known) {
+      return !is_kept(c10::toString(known->schema().operator_name()).c_str());
+    };
     for (const auto& known : torch::jit::getAllOperators()) {
       if (is_refused(known)) torch::jit::deregisterOperator(known->schema());
     }
     const auto left = torch::jit::getAllOperators();
     const auto found = std::find_if(left.begin(), left.end(), is_refused);
-    TORCH_CHECK(found == left.end(), "LibTorch cannot unregister ", (*found)->schema().name());
+    TORCH_CHECK(found == left.end(), "LibTorch cannot unregister ", (*found)->schema().operator_name());
     return true;
   });
 }

@@ -150,8 +150,8 @@ struct FxtraceEngine {
   void (*leave_modes)();  // leaves all modes that were entered
 
   // --- registered operators ---
-  // Unregisters operators for which is_kept("aten::add") is false: neither call() nor the code of an archive
-  // finds them.
+  // Unregisters operators for which is_kept("aten::add.Tensor") is false: neither call() nor the code of an
+  // archive finds them.
   bool (*keep_operators)(bool (*is_kept)(const char* name));
 
   // --- objects of C++ classes ---

@@ -43,10 +43,11 @@ def eager(name: str) -> tuple:
 
 
 def own_operators() -> dict:
-    """Of transformers, for experts that torch has no kernel for."""
-    if not hasattr(torch.ops.transformers, "grouped_mm_fallback"):
-        return {}
-    return {torch.ops.transformers.grouped_mm_fallback: lambda a, b, *_, out_shape=None, **__: 2 * a[0] * a[1] * b[2]}
+    """Products for experts, which torch's counter does not know: torch's, and those of transformers in place of it."""
+    operators = [torch.ops.aten._grouped_mm]
+    if hasattr(torch.ops.transformers, "grouped_mm_fallback"):
+        operators.append(torch.ops.transformers.grouped_mm_fallback)
+    return dict.fromkeys(operators, lambda a, b, *_, out_shape=None, **__: 2 * a[0] * a[1] * b[2])
 
 
 def counted(model: torch.nn.Module, inputs: tuple) -> dict[str, int]:

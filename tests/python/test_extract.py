@@ -76,7 +76,7 @@ class Model:
         with torch.no_grad():
             for tensor, before in self.tensors:
                 tensor.copy_(before)
-        return graph.graph_module(self.program, archive=self.path, check=False)
+        return graph.graph_module(self.program, archive=self.path, check=False, libraries=harness.LIBRARIES)
 
 
 def within_vmap(graph: fxtrace.Graph) -> set[str]:

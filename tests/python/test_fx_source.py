@@ -25,10 +25,6 @@ compared: collections.Counter = collections.Counter()  # runs with equal results
 # arguments than it, and what a file says of such calls is that they are the program's.
 OTHER_CALLS = {
     ("exported_callbacks", "max-depth-1"): "an argument is a module",
-    ("exported_dimensions", "default"): "sizes are arguments",
-    ("exported_dimensions", "max-depth-1"): "sizes are arguments",
-    ("exported_dimensions_auto", "default"): "sizes are arguments",
-    ("exported_dimensions_auto", "max-depth-1"): "sizes are arguments",
     ("exported_interleaved", "max-depth-1"): "one call became two",
     ("exported_modules", "max-depth-1"): "an argument is a dict",
     ("exported_modules_decomposed", "max-depth-1"): "an argument is a dict",

@@ -145,7 +145,7 @@ MAY_FAIL = {
     "faster_rcnn_scripted": {
         "": "ImageList",
         "transform": "ImageList",
-        "rpn": r"\bu\d+",
+        "rpn": r"ImageList|\bu\d+",
         "roi_heads": r"\bu\d+",
     }
 }

@@ -20,7 +20,7 @@ constexpr std::string_view kTorchSpaces =
     "_c10d_functional _c10d_functional_autograd _dtensor _native _nnapi _quantized _test aten c10d cuda "
     "debug_mode_ops debugprims dist_c10d dist_rpc export fsdp inductor inductor_prims metal metal_prepack mkl mkldnn "
     "mkldnn_prepacked nvprims onednn onnx onnx_symbolic prepacked prim prims profiler quantization quantized "
-    "quantized_decomposed rngprims rnn sparse static_runtime streams symm_mem triton vulkan vulkan_prepack xnnpack";
+    "quantized_decomposed rngprims rnn sparse static_runtime streams symm_mem torch_nn triton vulkan vulkan_prepack xnnpack";
 
 }  // namespace
 

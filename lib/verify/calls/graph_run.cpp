@@ -225,8 +225,8 @@ const Names& attributes() {
 
 // Returns whether the operator may be called: one that only computes, or one of a library that --op-library
 // names, which is in a namespace of its own.
-bool may_call(std::string_view space, std::string_view name) {
-  return is_callable_operator(space, name) || !is_torch_operator_space(space);
+bool may_call(std::string_view space, std::string_view name, std::string_view overload) {
+  return is_callable_operator(space, name, overload) || !is_torch_operator_space(space);
 }
 
 std::string found_in(const Names& names, std::string_view name) {
@@ -439,14 +439,15 @@ class HigherOrder {
 void keep_callable_operators(const Engine& engine) {
   engine.check(engine.api().keep_operators([](const char* name) {
     const std::string_view text = name;
-    const std::size_t colons = text.find("::");
-    const std::string_view space = text.substr(0, colons);
+    const std::string_view base = text.substr(0, text.find('.'));
+    const std::size_t colons = base.find("::");
+    const std::string_view space = base.substr(0, colons);
     const std::string_view rest =
-        colons == std::string_view::npos ? std::string_view() : text.substr(colons + 2);
+        colons == std::string_view::npos ? std::string_view() : base.substr(colons + 2);
     // Operators of TorchScript's own code, and those that measure a part of it.
     if (space == "prim") return !rest.starts_with("rpc_");
-    if (space == "profiler") return rest == "_record_function_enter_new" || rest == "_record_function_exit";
-    return may_call(space, rest);
+    if (space == "profiler") return operator_reach(text).empty();
+    return may_call(space, rest, text.substr(std::min(base.size() + 1, text.size())));
   }));
 }
 
@@ -464,7 +465,7 @@ RunValue run_function(const Engine& engine, const FunctionCall& call) {
   if (parts.kind == TargetKind::kPython) return run_python(engine, call.target, arguments);
   // A tensor subclass is a dict of its parts here.
   if (takes_stored_part(call.target)) return engine.call("aten::__getitem__", "Dict_str", arguments);
-  if (!may_call(parts.space, parts.name))
+  if (!may_call(parts.space, parts.name, parts.overload))
     throw CannotRun(call.target + " is refused: it is not known to only compute");
   const std::string overload = parts.overload == "default" ? "" : std::string(parts.overload);
   return engine.call(std::string(parts.space) + "::" + std::string(parts.name), overload, arguments);

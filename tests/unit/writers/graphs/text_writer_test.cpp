@@ -183,24 +183,26 @@ TEST_CASE("torch graph writer: values as Python writes them", "[text_writer]") {
   GraphCollection collection;
   collection.model.kind = "torchscript";
   ModuleGraph& root = collection.graphs.emplace_back();
-  Graph& graph = root.graph;
-  const NodeId x = graph.append({.op = Opcode::kPlaceholder, .target = std::string("x"), .name = "x"});
-  const NodeId y = graph.append(
-      {.op = Opcode::kPlaceholder, .target = std::string("y"), .args = {Argument(1e-05)}, .name = "y"});
-  const NodeId call = graph.append(
-      {.op = Opcode::kCallFunction,
-       .target = std::string("aten.add.Tensor"),
-       .args = {x, Argument::List{{y, "it's", true, Argument::None()}}, 100000.0, 1e16,
-                std::complex<double>(0, 2.5), Argument::Slice{{Argument::None(), x, 1}},
-                Argument::Tuple{{Argument::Device{"cuda:0"}}}},
-       .kwargs = {{"dtype", Argument::Dtype{"float32"}}, {"body", Argument::GraphRef{"true_graph_0"}}},
-       .name = "add"});
-  const NodeId leaf = graph.append(
-      {.op = Opcode::kCallModule, .target = std::string("h.a\\.b"), .args = {call}, .name = "leaf"});
-  graph.append({.op = Opcode::kOutput,
-                .target = std::string("output"),
-                .args = {Argument::Tuple{{leaf, "it's", Argument::Device{"cuda:0"}}}},
-                .name = "output"});
+  const auto append = [&](Opcode op, std::string target, std::vector<Argument> args, std::string name,
+                          Kwargs kwargs = {}) {
+    return root.graph.append({.op = op,
+                              .target = std::move(target),
+                              .args = std::move(args),
+                              .kwargs = std::move(kwargs),
+                              .scope = {},
+                              .meta = {},
+                              .source = {},
+                              .name = std::move(name)});
+  };
+  const NodeId x = append(Opcode::kPlaceholder, "x", {}, "x");
+  const NodeId y = append(Opcode::kPlaceholder, "y", {1e-05}, "y");
+  const NodeId call = append(
+      Opcode::kCallFunction, "aten.add.Tensor",
+      {x, Argument::List{{y, "it's", true, Argument::None()}}, 100000.0, 1e16, std::complex<double>(0, 2.5),
+       Argument::Slice{{Argument::None(), x, 1}}, Argument::Tuple{{Argument::Device{"cuda:0"}}}},
+      "add", {{"dtype", Argument::Dtype{"float32"}}, {"body", Argument::GraphRef{"true_graph_0"}}});
+  const NodeId leaf = append(Opcode::kCallModule, "h.a\\.b", {call}, "leaf");
+  append(Opcode::kOutput, "output", {Argument::Tuple{{leaf, "it's", Argument::Device{"cuda:0"}}}}, "output");
   std::ostringstream out;
   write_torch_graph(collection, out);
   CHECK(out.str() == R"(graph():
