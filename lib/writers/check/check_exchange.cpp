@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,6 +12,7 @@
 
 #include "support/json_emitter.h"
 #include "support/repeated.h"
+#include "support/text/numbers.h"
 #include "support/text/qualified_name.h"
 #include "support/text/unicode.h"
 #include "support/text/words.h"
@@ -144,9 +144,7 @@ std::string fingerprint(const CheckReport& report, const Offence& offence) {
     add(place.module.value_or(""));
     add(place.record);
   }
-  std::ostringstream text;
-  text << std::hex << hash << ":1";
-  return text.str();
+  return hexadecimal(hash) + ":1";
 }
 
 void write_result(JsonEmitter& json, const CheckReport& report, const Offence& offence, std::size_t index) {
