@@ -139,14 +139,16 @@ def test_almost_all_nodes_are_known(models):
 
 # --- modules that failed for want of sizes ---
 
-# What may still fail with shapes, and what the failures say: how many boxes are left depends on data, and an
-# object of a script class that is made in a failed module cannot be passed on.
+# What may still fail with shapes, and what the failures say: how many boxes are left depends on data, a list of tensors is
+# set as an attribute, and an object of a script class that is made in a failed module cannot be passed on.
 MAY_FAIL = {
     "faster_rcnn_scripted": {
         "": "ImageList",
         "transform": "ImageList",
         "rpn": r"ImageList|\bu\d+",
-        "roi_heads": r"\bu\d+",
+        "rpn.anchor_generator": "is set, and holds a list",
+        "roi_heads.box_roi_pool": "an attribute that changes",
+        "roi_heads": r"\bu\d+|len\(proposals\)",
     }
 }
 
