@@ -165,7 +165,7 @@ def keywords(options: dict) -> list[dict]:
     for title, group in command(options, "trace")["groups"].items():
         for option in group:
             names = [name for name in option["names"] if name.startswith("--")]
-            row = rows.get(names[0], {"not_for": ""} if title == ISOLATION else None)
+            row = rows.get(names[0], {"not_for": ""} if title == ISOLATION else None) if names else None
             for name in names if row is not None else ():
                 keyword = keyword_of(name)
                 missing = frozenset(row["not_for"].split()) | {function for function, own in OWN.items() if keyword in own}

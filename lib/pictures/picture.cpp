@@ -142,7 +142,7 @@ class Maker {
       }
     }
     std::size_t closed = 0;
-    for_each_seen([&](Index index) { closed += static_cast<std::size_t>(may_open(index)); });
+    for_each_seen([&](Index index) { closed += static_cast<std::size_t>(item(index).kind != Kind::kNode); });
     picture_.note = std::to_string(closed) + (closed == 1 ? " box is" : " boxes are") +
                     " closed to keep the picture small; --depth N and --focus PATH open more.";
     if (hidden_tops_ > 0)

@@ -29,6 +29,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "param_shapes_constant": ("--param-shapes-constant", "flag"),
         "leaf": ("--leaf", "repeatable"),
         "no_leaf": ("--no-leaf", "repeatable"),
+        "flat": ("--flat", "flag"),
         "no_default_leaves": ("--no-default-leaves", "flag"),
         "max_depth": ("--max-depth", "integer"),
         "wrap": ("--wrap", "repeatable"),
@@ -178,8 +179,8 @@ class _ForAll(TypedDict, total=False):
     """any of these options from a JSON file, rules with conditions among them; options of the command line come after those of the
     file"""
     strict: bool
-    """exit with code 4 if any module failed to trace, or if an in-place write remains that a pass should have removed (the output is
-    written all the same), and with 2 if a rule or --concrete does nothing"""
+    """fail for what could not be done, with the rest written: exit with code 4 if any module failed to trace, or if an in-place write
+    remains that a pass should have removed; and with 2 if a rule or --concrete does nothing"""
     input: Mapping[str, Any] | Sequence[Any] | str | None
     """a dummy input of the root, for shapes: 'x=float32[1,batch,224]', whose sizes are numbers, names or expressions of names,
     followed by @cuda:0 for a device; for an integer input just a size: n=seq. NAME is a path (past.0.k); without it, inputs are
@@ -215,8 +216,10 @@ class _NotForConvertAndPartition(TypedDict, total=False):
     * matches within one dotted part, ** across parts. Repeatable; the last rule that matches a module decides"""
     no_leaf: Texts | None
     """trace into matching modules"""
+    flat: bool
+    """trace down to operators: without the default rule, which makes modules of torch.nn and torch.ao.nn leaves, except Sequential"""
     no_default_leaves: bool
-    """drop the default rule, which makes modules of torch.nn and torch.ao.nn leaves, except Sequential"""
+    """trace down to operators: without the default rule, which makes modules of torch.nn and torch.ao.nn leaves, except Sequential"""
     max_depth: int | None
     """keep modules N levels below the root as leaves"""
     wrap: Texts | None

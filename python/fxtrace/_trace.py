@@ -41,6 +41,7 @@ def trace(
     param_shapes_constant: bool = False,
     leaf: Texts | None = None,
     no_leaf: Texts | None = None,
+    flat: bool = False,
     no_default_leaves: bool = False,
     max_depth: int | None = None,
     wrap: Texts | None = None,

@@ -90,7 +90,7 @@ TEST_CASE("cli: wrong usage", "[cli]") {
       {{"--versoin"}, "unknown option '--versoin', did you mean '--version'?"},
       {{"--leaf", "x", "trace", "a"},
        "unknown option '--leaf': it belongs to fxtrace trace\nhint: options come"},
-      {{"inspect", "a", "--format", "dot"}, "unknown option '--format': it belongs to fxtrace trace"},
+      {{"inspect", "a", "--focus", "a"}, "unknown option '--focus': it belongs to fxtrace trace"},
       {{"trace", "a", "-lea", "x"}, "unknown option '-lea', did you mean '--leaf'?"},
       {{"trace"}, "MODEL is required"},
       {{"trace", "a", "b"}, "unexpected argument 'b'"},

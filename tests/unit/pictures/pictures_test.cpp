@@ -185,7 +185,7 @@ h.1 … h.11 -> output
 )");
   PictureOptions options;
   options.fold = false;
-  CHECK_THAT(text_of(collection, options), ContainsSubstring("  +h.11 | Block\n    l | Linear\n"));
+  CHECK_THAT(text_of(collection, options), ContainsSubstring("  +h.8 | Block\n    l | Linear\n"));
 
   // A sibling with another size is not equal.
   auto other = collection;
@@ -495,7 +495,7 @@ TEST_CASE("pictures: what does not fit is closed, and the picture says so", "[pi
     for (Index i = 0; i < picture.outline.items.size(); ++i) {
       const auto kind = picture.outline[i].kind;
       closed += static_cast<std::size_t>(picture.seen[i] == i && !picture.is_open[i] &&
-                                         kind != Outline::Kind::kNode && kind != Outline::Kind::kRepeats);
+                                         kind != Outline::Kind::kNode);
     }
     CHECK(picture.note.starts_with(std::to_string(closed) + " box"));
   }

@@ -591,8 +591,10 @@ TEST_CASE("summary: on a narrow terminal, names outlast expressions", "[summary]
 TEST_CASE("summary: an input that the program fixed shows its value", "[summary]") {
   GraphCollection collection = blocks();
   ModuleGraph& graph = collection.graphs.front();
-  graph.signature.emplace();
-  graph.signature->inputs.push_back({.name = "x", .value = Argument("sum"), .node = NodeId{0}});
+  GraphSignature::Entry& input = graph.signature.emplace().inputs.emplace_back();
+  input.name = "x";
+  input.value = Argument("sum");
+  input.node = NodeId{0};
   const ModelSummary summary = summarize_model(collection);
   CHECK_THAT(text_of(summary), ContainsSubstring(R"(Inputs   x  "sum" (fixed))"));
   CHECK(json_of(summary)["inputs"][0]["value"] == R"("sum")");
