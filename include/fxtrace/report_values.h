@@ -18,7 +18,7 @@ enum class CostColumn : std::uint8_t { kWeights, kKvCache, kIntensity, kFlops, k
 // A device on which a model may run: what its vendor says of speed and memory.
 struct Accelerator {
   std::string name;                           // "h100-sxm"
-  std::string title = {}, source = {};        // "NVIDIA H100 SXM"; the document that has the numbers
+  std::string title = {}, source = {};        // "NVIDIA H100 SXM" (empty: the name); what has the numbers
   std::vector<std::string> other_names = {};  // "h100"
   std::int64_t memory_bytes = 0;
   double bandwidth = 0;                      // of the memory, bytes/s

@@ -87,6 +87,7 @@ SummaryRequest request_of(const SummaryOptions& how) {
                  !std::ranges::all_of(how.on->peaks | std::views::values, is_positive)))
     throw usage_error("memory, bandwidth and peaks of a device are positive").at(how.on->name);
   SummaryRequest request{.at = {}, .memory = how.memory, .on = how.on, .columns = how.columns};
+  if (request.on && request.on->title.empty()) request.on->title = how.on->name;
   for (const auto& [name, sizes] : how.at) request.at.push_back({name, sizes});
   return request;
 }
