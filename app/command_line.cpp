@@ -149,6 +149,8 @@ bool asks_for_build(const std::vector<std::string>& args) {
 
 }  // namespace
 
+constexpr std::size_t kLeastHelpWidth = 60;  // half of it is the column of names
+
 CommandLine::CommandLine(std::string_view only)
     : app_("Trace PyTorch models into torch.fx graphs, without Python.", "fxtrace") {
   app_.formatter(std::make_shared<CLI::FormatterLambda>(
@@ -191,7 +193,8 @@ int CommandLine::parse_and_run(const std::vector<std::string>& args, Console& co
   try {
     app_.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes them last first
   } catch (const CLI::CallForHelp&) {
-    write_stdout(console, [&](std::ostream& out) { out << format_help(chosen()); });
+    const std::size_t width = std::clamp(console.out_width(), kLeastHelpWidth, kHelpWidth);
+    write_stdout(console, [&](std::ostream& out) { out << format_help(chosen(), width); });
     return kDone;
   } catch (const CLI::CallForVersion& version) {
     write_stdout(console, [&](std::ostream& out) { out << version.what() << "\n"; });

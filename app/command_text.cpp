@@ -94,18 +94,18 @@ std::string CommandText::usage() const {
 
 namespace {
 
-constexpr std::size_t kWidth = 100;
 constexpr std::size_t kColumn = 30;  // where descriptions start
 
 using TextRow = std::pair<std::string, std::string>;  // name, description
 
 // Words of `text` from the column `indent` on; the cursor is at `column`.
-void write_wrapped(std::ostream& out, const std::string& text, std::size_t column, std::size_t indent) {
+void write_wrapped(std::ostream& out, const std::string& text, std::size_t column, std::size_t indent,
+                   std::size_t width) {
   std::istringstream words(text);
   std::string word;
   bool first = true;
   while (words >> word) {
-    if (!first && column + 1 + word.size() > kWidth) {
+    if (!first && column + 1 + word.size() > width) {
       out << "\n" << std::string(indent, ' ');
       column = indent;
       first = true;
@@ -121,7 +121,8 @@ void write_wrapped(std::ostream& out, const std::string& text, std::size_t colum
   out << "\n";
 }
 
-void write_section(std::ostream& out, const std::string& title, const std::vector<TextRow>& rows) {
+void write_section(std::ostream& out, const std::string& title, const std::vector<TextRow>& rows,
+                   std::size_t width) {
   if (rows.empty()) return;
   out << "\n" << title << ":\n";
   for (const auto& [name, description] : rows) {
@@ -132,7 +133,7 @@ void write_section(std::ostream& out, const std::string& title, const std::vecto
       column = 0;
     }
     out << std::string(kColumn - column, ' ');
-    write_wrapped(out, description, kColumn, kColumn);
+    write_wrapped(out, description, kColumn, kColumn, width);
   }
 }
 
@@ -153,18 +154,18 @@ std::vector<TextRow> rows_of(const std::vector<OptionText>& options) {
 
 }  // namespace
 
-std::string format_help(const CLI::App* app) {
+std::string format_help(const CLI::App* app, std::size_t width) {
   const CommandText command = describe(*app);
   std::ostringstream out;
   out << "Example:\n" << command.examples << "\n";
   out << "Usage: " << command.usage() << "\n\n";
-  write_wrapped(out, command.help, 0, 0);
+  write_wrapped(out, command.help, 0, 0, width);
 
-  write_section(out, "Arguments", rows_of(command.arguments));
+  write_section(out, "Arguments", rows_of(command.arguments), width);
   std::vector<TextRow> commands;
   for (const CommandText& other : command.commands) commands.emplace_back(other.word, other.headline);
-  write_section(out, "Commands", commands);
-  for (const auto& [title, options] : command.groups) write_section(out, title, rows_of(options));
+  write_section(out, "Commands", commands, width);
+  for (const auto& [title, options] : command.groups) write_section(out, title, rows_of(options), width);
   if (!commands.empty()) out << "\n`" << command.name << " COMMAND --help` explains a command.\n";
   return out.str();
 }

@@ -42,7 +42,9 @@ CommandText describe(const CLI::App& app);
 
 // The layout of --help: an example first, then usage, then options in aligned columns.
 
-// Formats the help of `app`; its footer is the example.  To be set once, at the top-level app.
-std::string format_help(const CLI::App* app);
+inline constexpr std::size_t kHelpWidth = 100;  // of all but narrower terminals
+
+// Formats the help of `app`; its footer is the example.
+std::string format_help(const CLI::App* app, std::size_t width = kHelpWidth);
 
 }  // namespace fxtrace::internal::cli

@@ -23,7 +23,7 @@ std::string line_of(const Refusal& refusal) {
 
 void report_refusals(const std::vector<Refusal>& refusals, const InputFile& input, Console& console) {
   console.error(
-      input_error("the model does something that a torch.export program cannot express; no file was written")
+      input_error("the program that was asked for cannot be written, so no file was: see what was refused")
           .at(input.display()));
   std::map<std::string, std::size_t> counts;
   for (const Refusal& refusal : refusals) ++counts[refusal.what + "\n" + refusal.why];

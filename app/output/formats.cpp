@@ -64,6 +64,16 @@ CLI::Option* AnswerArguments::add_names(CLI::App& app, const std::string& help) 
             chosen_ = &*std::ranges::find(formats_, name, &AnswerFormat::name);
           },
           help)
+      ->transform(CLI::Validator(
+          [this](std::string& word) {  // the suffix or the option of a format names it as well
+            const auto found = std::ranges::find_if(formats_, [&](const AnswerFormat& format) {
+              return "." + word == format.suffix ||
+                     (format.option != nullptr && "--" + word == format.option);
+            });
+            if (found != formats_.end()) word = found->name();
+            return std::string();
+          },
+          ""))
       ->type_name(joined(names, {}, "|"))
       ->check(one_of(names))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)

@@ -648,10 +648,11 @@ class Extraction {
 
   // Numbers the calls that the new graph has: those of its nodes, and those around them.
   void number_calls() {
-    std::set<std::size_t> kept;
-    const auto keep = [&](const Scope& scope) {
-      if (const auto call = calls_.find_calls(scope)) kept.insert(*call);
+    std::set<std::size_t> kept, left_out;
+    const auto add = [&](std::set<std::size_t>& calls, const Scope& scope) {
+      if (const auto call = calls_.find_calls(scope)) calls.insert(*call);
     };
+    const auto keep = [&](const Scope& scope) { add(kept, scope); };
     const GraphPart& nodes = *taken_.nodes;
     const auto keep_bodies = [&](const Node& node, const ModuleGraph& graph, const auto& self) -> void {
       for_each_of<Argument::GraphRef>(node, [&](const Argument::GraphRef& reference) {
@@ -664,7 +665,10 @@ class Extraction {
       });
     };
     for (std::size_t i = 0; i < nodes.order().size(); ++i) {
-      if (nodes.node(i).op == Opcode::kOutput || !is_inside(i)) continue;
+      const Opcode op = nodes.node(i).op;
+      const bool is_call = op == Opcode::kCallModule || op == Opcode::kCallFunction;
+      if (is_call && !is_inside(i)) add(left_out, nodes.node(i).scope);
+      if (op == Opcode::kOutput || !is_inside(i)) continue;
       keep(nodes.node(i).scope);
       keep_bodies(nodes.node(i), *taken_.graph, keep_bodies);
     }
@@ -675,6 +679,7 @@ class Extraction {
         open.pop_back();
       open.push_back(call);
       if (kept.contains(call)) around.insert(around.end(), open.begin(), open.end());
+      if (left_out.contains(call)) partial_.insert(open.begin(), open.end());
     }
     kept.insert(around.begin(), around.end());
     std::map<std::pair<std::string_view, std::string_view>, std::int64_t> count;
@@ -944,10 +949,12 @@ class Extraction {
     }
   }
 
-  // Returns whether the module's first call in the old graph is kept: its outputs are recorded for that call.
+  // Returns whether the module's first call in the old graph is kept whole: its outputs are recorded for that
+  // call.
   bool has_first_call(const std::string& path) const {
     const auto* calls = calls_.find_calls(path);
-    return calls == nullptr || kept_.empty() || std::ranges::binary_search(kept_, calls->front());
+    return calls == nullptr || kept_.empty() ||
+           (std::ranges::binary_search(kept_, calls->front()) && !partial_.contains(calls->front()));
   }
 
   const GraphCollection& old_;
@@ -961,6 +968,7 @@ class Extraction {
   Copies made_;
   std::unordered_map<std::string, std::string> renamed_;  // from inputs of the graph to inputs of the part
   std::vector<std::size_t> kept_;                         // calls of the new graph, in order
+  std::unordered_set<std::size_t> partial_;               // calls of which nodes are left out
   std::unordered_map<std::size_t, std::int64_t> number_;  // their numbers, by module and method from 1
   std::unordered_set<const ModuleGraph*> bodies_;
   // The paths and names that are kept; and the first kept name of each tensor, by its old first name.

@@ -1,6 +1,7 @@
 #include "partition/operator_set.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "analysis/node_arguments.h"
@@ -250,17 +251,21 @@ std::optional<std::string> SetMatcher::refusal(const ModuleGraph& graph, const N
                                                const std::unordered_set<std::uint32_t>& constants) {
   const auto& rows = rows_for(*node.target);
   if (rows.empty()) return "not in the set";
-  std::vector<std::string> reasons;
+  std::vector<std::string> reasons;  // of the rows of which the fewest conditions do not hold
+  std::size_t fewest = std::numeric_limits<std::size_t>::max();
   const CallProperties call(graph, node, entry, constants);
   for (const OperatorSet::Row* row : rows) {
-    std::optional<std::string> reason;
+    std::vector<std::string> failed;
     for (const Predicate& predicate : row->where) {
-      reason = failure(predicate, call);
-      if (reason) break;
+      if (auto reason = failure(predicate, call)) failed.push_back(*std::move(reason));
     }
-    if (!reason) return std::nullopt;
-    if (reasons.size() < kMostShown && std::ranges::find(reasons, *reason) == reasons.end())
-      reasons.push_back(*std::move(reason));
+    if (failed.empty()) return std::nullopt;
+    if (failed.size() < fewest) reasons.clear();
+    fewest = std::min(fewest, failed.size());
+    std::string reason = joined(failed, {}, ", and ");
+    if (failed.size() == fewest && reasons.size() < kMostShown &&
+        std::ranges::find(reasons, reason) == reasons.end())
+      reasons.push_back(std::move(reason));
   }
   return listed(reasons, "; or ", "; or ");
 }

@@ -75,7 +75,8 @@ def test_keywords_are_the_options(program, name):
     """As they are spelt on the command line, but for what Python has as words, and --model."""
     spelt = {"from": "from_", "pass": "pass_", "model": "model_name"}
     text = program.stdout(name, "--help").decode()
-    options = {option.replace("-", "_") for option in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.MULTILINE)}
+    names = re.findall(r"^ +((?:--?[\w-]+, )*--[\w-]+)", text, re.MULTILINE)
+    options = {option.replace("-", "_") for line in names for option in re.findall(r"--([a-z-]+)", line)}
     function = getattr(fxtrace, name)
     own = set(inspect.signature(function.__call__ if name == "catalog" else function).parameters) - {"models", "others", "output", "options", "storage_options"}
     keywords = own | (_options.TAKEN[name] if name != "trace" else set())

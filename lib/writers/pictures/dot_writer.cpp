@@ -164,7 +164,8 @@ class DotWriter {
   std::string legend() const {
     std::string text;
     for (const MarkStyle& mark : styles_) {
-      text += small("<B>" + dot_html(mark.sign.empty() ? kSquare : mark.sign) + "</B>", mark.line.c_str()) +
+      const std::string& colour = mark.colour.empty() ? mark.line : mark.colour;
+      text += small("<B>" + dot_html(mark.sign.empty() ? kSquare : mark.sign) + "</B>", colour.c_str()) +
               small("&#160;" + html(mark.meaning) + "&#160;&#160;", kQuiet);
     }
     if (!styles_.empty()) text += std::string(kSomeRoom) + kNewLine;

@@ -89,26 +89,43 @@ void read_scale(const JsonValue& data, const char* list, const char* at,
   std::ranges::sort(scale, {}, &std::pair<double, Colour>::first);
 }
 
+// Returns whether an object is values by name alone, {"conv": 12.5}.
+bool is_plain(const JsonValue& data) {
+  bool has_values = false;
+  for (const JsonValue field : object_fields(data, "an object, as Model Explorer's node data is")) {
+    if (field.is_object()) return false;
+    has_values = true;
+  }
+  return has_values;
+}
+
 void read_graph(const std::string& graph, const JsonValue& data, Overlay& overlay) {
   Scale scale;
-  read_scale(data, "thresholds", "value", scale.thresholds);
-  read_scale(data, "gradient", "stop", scale.stops);
+  const bool has_values_alone = is_plain(data);
+  if (!has_values_alone) {
+    read_scale(data, "thresholds", "value", scale.thresholds);
+    read_scale(data, "gradient", "stop", scale.stops);
+  }
   if (scale.thresholds.empty() && scale.stops.empty())
     scale.stops = {{0, colour_of(0xffe08a)}, {1, colour_of(0xd7301f)}};
-  const JsonValue::Range results = object_fields(data.at("results"), "an object of values by name");
-  const auto is_text = [](const JsonValue& result) { return result.at("value").is_string(); };
+  const JsonValue::Range results =
+      object_fields(has_values_alone ? data : data.at("results"), "an object of values by name");
+  const auto value_in = [](const JsonValue& result) {
+    return result.is_object() ? result.at("value") : result;
+  };
   for (const JsonValue result : results) {
-    if (is_text(result)) continue;
-    scale.least = std::min(scale.least, result.at("value").number());
-    scale.most = std::max(scale.most, result.at("value").number());
+    const JsonValue value = value_in(result);
+    if (value.is_string()) continue;
+    scale.least = std::min(scale.least, value.number());
+    scale.most = std::max(scale.most, value.number());
   }
-  const auto name = data.find("name");
+  const auto name = has_values_alone ? std::nullopt : data.find("name");
   const std::string title = name ? read_string(*name) + ": " : "";
   for (const JsonValue result : results) {
-    const JsonValue value = result.at("value");
+    const JsonValue value = value_in(result);
     Overlay::Value& added = overlay.values.emplace_back(graph, std::string(result.key()), title);
     Colour colour = colour_of(0xd0d7de);
-    if (is_text(result)) {
+    if (value.is_string()) {
       added.text += value.string();
     } else {
       std::array<char, 32> digits;
@@ -118,7 +135,7 @@ void read_graph(const std::string& graph, const JsonValue& data, Overlay& overla
                                            .ptr);
       colour = scale.at(*added.number);
     }
-    const auto own = result.find("bgColor");
+    const auto own = result.is_object() ? result.find("bgColor") : std::nullopt;
     added.colour = text_of(own ? read_colour(*own) : colour);
   }
 }
@@ -245,9 +262,8 @@ Overlay read_overlay(std::string_view text, const std::string& file) {
   constexpr std::size_t kMostColours = 100;
   const JsonDocument document(text, file, {ErrorKind::kUsage, 32, true});
   const JsonValue root = document.root();
-  object_fields(root, "an object, as Model Explorer's node data is");
   Overlay overlay;
-  if (root.find("results")) {
+  if (is_plain(root) || root.find("results")) {
     read_graph("(root)", root, overlay);
   } else {
     const JsonValue graphs = root.find("graphsData").value_or(root);

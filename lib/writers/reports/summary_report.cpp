@@ -532,7 +532,7 @@ class SummaryReport : Document {
   }
 
   void ports(const std::string& title, const std::vector<Line>& ports, std::size_t names) {
-    constexpr std::size_t kMostPorts = 8;  // JSON has all
+    constexpr std::size_t kMostPorts = 16;  // JSON has all
     constexpr std::size_t kTitle = std::string_view("Outputs").size();
     if (is_markdown()) {
       const auto code = [](const Line& port) {

@@ -52,9 +52,12 @@ TEST_CASE("overlay: colours of values", "[writers]") {
             "")
             .values[0]
             .text == "0.1");
-  for (const char* text : {"[]", "{}", R"({"results": {"a": {}}})", R"({"results": {"a": {"value": true}}})",
-                           R"({"results": {"a": {"value": 1, "bgColor": "#12"}}})",
-                           R"({"results": {"a": {"value": 1, "bgColor": "#12345g"}}})", R"({"g": {}})"}) {
+  CHECK(colours_of(R"({"a": 1, "b": 2, "c": "x"})") ==
+        colours_of(R"({"g": {"results": {"a": 1, "b": 2, "c": "x"}}})"));
+  for (const char* text :
+       {"[]", "{}", R"({"a": true})", R"({"results": {"a": {}}})", R"({"results": {"a": {"value": true}}})",
+        R"({"results": {"a": {"value": 1, "bgColor": "#12"}}})",
+        R"({"results": {"a": {"value": 1, "bgColor": "#12345g"}}})", R"({"g": {}})"}) {
     CHECK_THROWS_AS(read_overlay(text, "values.json"), Error);
   }
 }
