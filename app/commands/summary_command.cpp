@@ -28,10 +28,6 @@
 namespace fxtrace::internal::cli {
 namespace {
 
-void write_csv(const ModelSummary& summary, std::ostream& out) {
-  summary.memory ? write_memory_csv(*summary.memory, out) : write_summary_csv(summary, out);
-}
-
 constexpr AnswerRow<ModelSummary> kSummaryFormats[] = {
     {{".txt"}, write_summary},
     {{".json", "--json", "write JSON, with exact numbers, and expressions of dimensions as text"},
@@ -39,7 +35,7 @@ constexpr AnswerRow<ModelSummary> kSummaryFormats[] = {
     {{".csv", "--csv",
       "write CSV (RFC 4180), one row a module; a text that a spreadsheet would take for a formula gets an "
       "apostrophe in front"},
-     write_plain<write_csv>},
+     write_plain<write_summary_csv>},
     {{".md", "--markdown", "write a table in GitHub's Markdown"}, write_markdown<write_summary>},
     {{".perfetto", "--perfetto",
       "write the memory that each call holds as a trace for ui.perfetto.dev and Chrome; --memory is implied"},
@@ -88,8 +84,8 @@ void shape(ModelSummary& summary, const SummaryArguments& arguments) {
 
 // Returns the device of --on: a row of the table, or the one of a file.
 Accelerator device_of(const std::string& name, Console& console) {
-  if (name.find_first_of("./") == std::string::npos) return find_accelerator(name);
-  std::vector<Accelerator> devices = read_accelerators(read_small_file(name, console), name);
+  if (name.find_first_of("./") == std::string::npos) return Accelerator::named(name);
+  std::vector<Accelerator> devices = Accelerator::of_json(read_small_file(name, console), name);
   if (devices.size() == 1) return std::move(devices.front());
   throw usage_error("expected one device, and there are " + std::to_string(devices.size())).at(name);
 }
@@ -98,11 +94,9 @@ int summarize(const SummaryArguments& arguments, const std::optional<Accelerator
               const Config& config, const TextLayout& layout, const NamedFile& file, Output& output,
               Isolated& isolated) {
   const bool memory = arguments.memory || std::string_view(arguments.answer.format().suffix) == ".perfetto";
-  ModelSummary summary =
-      summarize_file(config, {arguments.costs.at, arguments.trace.any(), memory}, file, isolated);
-  summary.columns = arguments.columns;
+  ModelSummary summary = summarize_file(
+      config, {arguments.costs.at, arguments.trace.any(), memory, device, arguments.columns}, file, isolated);
   shape(summary, arguments);
-  if (device) place_on(summary, *device);
   output.write([&](std::ostream& out) { arguments.answer.row().write(summary, out, layout); });
   return kDone;
 }

@@ -28,7 +28,7 @@ def look_around(program: Path, folder: Path) -> fxtrace.Collection:
 
 
 def costs(collection: fxtrace.Collection) -> None:
-    summary: fxtrace.Summary = fxtrace.summary(collection, columns="weights", depth=1, sort="macs", on="h100", memory=True)
+    summary: fxtrace.Summary = fxtrace.summary(collection, columns=["flops", "quant"], depth=1, sort="macs", on="h100", memory=True)
     assert summary["device"]["name"] == "h100-sxm" and "peak_bytes" in summary["memory"]
     assert summary["totals"] == collection.summary(columns=["weights"])["totals"]
     order: fxtrace.Order = fxtrace.order(collection, buckets="1K")
@@ -39,7 +39,8 @@ def costs(collection: fxtrace.Collection) -> None:
 def rules(program: Path) -> None:
     report: fxtrace.CheckReport = fxtrace.check(program, max_params="25M", deny=["aten.item.*"], program=True, backend="core-aten")
     offences: list[fxtrace.Offence] = list(report)
-    materials: dict[str, Any] = fxtrace.bom(program, format="spdx")
+    assert fxtrace.check(program, rules="quantization")
+    materials: dict[str, Any] = fxtrace.bom(program, program, format="spdx")
     print("holds" if report else "does not hold", len(offences), materials["spdxVersion"])
 
 

@@ -43,6 +43,7 @@ class Rules {
   Rules& program();   // the file of an exported program is valid
   Rules& content();   // the bytes of the file match its checksums
   Rules& security();  // nothing in the file makes a reader run code, write files or use unlimited memory
+  Rules& rules(const std::string& name);  // those of a file that comes with fxtrace: "quantization"
   Rules& json(const std::string& text, const std::string& name = "rules");  // schemas/check_rules.schema.json
 
   Rules();

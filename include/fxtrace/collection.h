@@ -101,7 +101,7 @@ class GraphCollection {
   // Return what the passes make of it, and a part of it.  Throw Error(kUsage) for names that do not exist.
   GraphCollection with_passes(const std::vector<std::string>& passes, const Listener& listener = {}) const;
   GraphCollection extract(const Part& part) const;
-  Summary summary() const;
+  Summary summary(const SummaryOptions& how = {}) const;
   Order order() const;
 
   explicit GraphCollection(internal::Owner owner) : owner_(std::move(owner)) {}

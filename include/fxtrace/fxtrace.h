@@ -11,6 +11,7 @@
 #include "fxtrace/listener.h"
 #include "fxtrace/model.h"
 #include "fxtrace/plugin_folder.h"
+#include "fxtrace/report_values.h"
 #include "fxtrace/reports.h"
 #include "fxtrace/trace_options.h"
 #include "fxtrace/values.h"

@@ -40,9 +40,6 @@ class ModelFile;
 struct ConvertedModel;
 }  // namespace internal
 
-// Numbers for dimensions, or the sizes of inputs: {"batch", {1}}, {"x", {1, 3, 224, 224}}.
-using Sizes = std::map<std::string, std::vector<std::int64_t>>;
-
 // A question to Model::why(): about a module, a dimension or a guard; without one, about failures.
 struct Question {
   std::optional<std::string> module = {};     // a path, or a glob over paths
@@ -116,7 +113,7 @@ class Model {
   Inspection inspect(const TraceOptions& options = {}, const Listener& listener = {}) const;
   GraphCollection trace(const TraceOptions& options = {}, const Listener& listener = {}) const;
   // Without options that say which modules are leaves, the operators inside of all of them count.
-  Summary summary(const TraceOptions& options = {}, const Sizes& at = {},
+  Summary summary(const SummaryOptions& how = {}, const TraceOptions& options = {},
                   const Listener& listener = {}) const;
   Order order(const TraceOptions& options = {}, const Listener& listener = {}) const;
   Explanation why(const Question& question = {}, const TraceOptions& options = {},
@@ -125,6 +122,7 @@ class Model {
                           const Listener& listener = {}) const;
   Conversion convert(const ConvertOptions& how = {}, const TraceOptions& options = {},
                      const Listener& listener = {}) const;
+  BillOfMaterials bom(const TraceOptions& options = {}, const Listener& listener = {}) const;
   // Runs the code of the model, in LibTorch, in this process.
   Verification verify(const VerifyOptions& how = {}, const TraceOptions& options = {},
                       const Listener& listener = {}) const;
@@ -139,6 +137,10 @@ class Model {
  private:
   std::shared_ptr<const internal::ModelFile> file_;
 };
+
+// Of several files.  Throws Error(kUsage) without any.
+BillOfMaterials bom(const std::vector<Model>& models, const TraceOptions& options = {},
+                    const Listener& listener = {});
 
 // Kinds of differences, "nodes", "shapes" (docs/how-to/diff.md), to report alone or not at all.
 struct DiffOptions {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "fxtrace/graph.h"
+#include "fxtrace/report_values.h"
 
 namespace fxtrace {
 
@@ -27,6 +29,16 @@ struct ComparedPair;
 // could be written, the stream tells.
 enum class ReportFormat { kText, kMarkdown, kJson, kCsv };
 
+// Numbers for dimensions, or the sizes of inputs: {"batch", {1}}, {"x", {1, 3, 224, 224}}.
+using Sizes = std::map<std::string, std::vector<std::int64_t>>;
+
+struct SummaryOptions {
+  Sizes at = {};                         // shapes and costs are at these sizes
+  std::optional<Accelerator> on = {};    // fills in Summary::fit() and Row::least
+  bool memory = false;                   // fills in Summary::memory(), which CSV then has instead of the rows
+  std::vector<CostColumn> columns = {};  // more columns for write(); rows() has them all
+};
+
 // `fxtrace summary`: parameters and costs, module by module.
 class Summary {
  public:
@@ -38,7 +50,12 @@ class Summary {
     // Of all calls, submodules included; absent when unknown.  FLOPs are those that torch.utils.flop_counter
     // counts.
     std::optional<Size> macs, flops, activation_bytes;
-    bool is_partial = false;  // some operators inside have an unknown cost
+    // Of all calls, too: bytes of the weights that are read, and of the keys and values of attention.
+    std::optional<Size> weights_read, kv_cache_bytes;
+    std::optional<double> arithmetic_intensity;  // operations for each byte, if all sizes are numbers
+    QuantizedCompute quantization;
+    std::optional<LeastTime> least;  // on the device; absent: unknown
+    bool is_partial = false;         // some operators inside have an unknown cost
   };
   std::vector<Row> rows() const;  // in pre-order, the root first
   std::int64_t parameters() const;
@@ -48,7 +65,14 @@ class Summary {
   std::optional<Size> activation_bytes() const;  // of all results together
   std::optional<Size> peak_bytes() const;        // of the results that live at a time
 
+  const std::optional<DeviceFit>& fit() const;
+  // Of the root's graph; without steps where it is unknown.  If sizes have names, it is at the sizes of an
+  // example: memory_sizes() is "batch=1, seq=128".
+  const std::optional<MemoryTimeline>& memory() const;
+  const std::string& memory_sizes() const;
+
   void write(std::ostream& out, ReportFormat format = ReportFormat::kText) const;  // any format
+  void write_perfetto(std::ostream& out) const;  // memory(), for ui.perfetto.dev and Chrome
 
   explicit Summary(std::shared_ptr<const internal::ModelSummary> data) : data_(std::move(data)) {}
 
@@ -114,6 +138,14 @@ class Explanation {
 
  private:
   std::shared_ptr<const internal::Explanation> data_;
+};
+
+// `fxtrace bom`: what files are and are made of.
+struct BillOfMaterials {
+  enum class Format { kCyclonedx, kSpdx };
+  std::vector<Material> materials;  // of the files, in their order
+
+  void write(std::ostream& out, Format format = Format::kCyclonedx) const;  // CycloneDX 1.6, SPDX 2.3
 };
 
 // `fxtrace verify`: the graph and the model ran side by side.

@@ -143,7 +143,11 @@ GraphCollection GraphCollection::extract(const Part& part) const {
   return owned(extract_part(*owner_, internal::request_of(part)));
 }
 
-Summary GraphCollection::summary() const { return internal::summary_of(summarize_model(*owner_)); }
+Summary GraphCollection::summary(const SummaryOptions& how) const {
+  internal::GraphCollection collection = *owner_;  // whose costs are computed at the sizes
+  return internal::summary_of(
+      summarize_collection(internal::request_of(how), collection, internal::filled({})));
+}
 Order GraphCollection::order() const { return internal::order_of(*owner_); }
 
 namespace internal {

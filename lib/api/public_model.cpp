@@ -1,10 +1,12 @@
 #include "fxtrace/model.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <ios>
 #include <istream>
 #include <iterator>
 #include <ostream>
+#include <ranges>
 #include <system_error>
 
 #include <unistd.h>
@@ -79,6 +81,17 @@ ExtractRequest request_of(const Part& part) {
           .graph = part.graph};
 }
 
+SummaryRequest request_of(const SummaryOptions& how) {
+  const auto is_positive = [](double number) { return number > 0; };
+  if (how.on && (how.on->memory_bytes < 1 || !is_positive(how.on->bandwidth) ||
+                 !std::ranges::all_of(how.on->peaks | std::views::values, is_positive)))
+    throw usage_error("memory, bandwidth and peaks of a device are positive").at(how.on->name);
+  SummaryRequest request{.at = {}, .memory = how.memory, .on = how.on, .columns = how.columns};
+  if (request.on && request.on->title.empty()) request.on->title = how.on->name;
+  for (const auto& [name, sizes] : how.at) request.at.push_back({name, sizes});
+  return request;
+}
+
 DifferenceKinds kinds_of(const DiffOptions& how) {
   DifferenceKinds kinds = how.only.empty() ? DifferenceKinds::usual() : DifferenceKinds();
   for (const std::string& name : how.only) kinds.add(difference_kind(name));
@@ -139,11 +152,12 @@ GraphCollection Model::trace(const TraceOptions& options, const Listener& listen
   return GraphCollection(std::make_shared<const internal::GraphCollection>(std::move(traced)));
 }
 
-Summary Model::summary(const TraceOptions& options, const Sizes& at, const Listener& listener) const {
+Summary Model::summary(const SummaryOptions& how, const TraceOptions& options,
+                       const Listener& listener) const {
   internal::Config config = internal::config_of(options);
   LibraryRun run(config, file(), listener);
-  internal::SummaryRequest request{.at = {}, .has_trace_options = are_given(config)};
-  for (const auto& [name, sizes] : at) request.at.push_back({name, sizes});
+  internal::SummaryRequest request = internal::request_of(how);
+  request.has_trace_options = are_given(config);
   return internal::summary_of(summarize_file(config, request, file(), run));
 }
 
@@ -197,6 +211,19 @@ Conversion Model::convert(const ConvertOptions& how, const TraceOptions& options
   LibraryRun run(config, file(), listener);
   return Conversion(std::make_shared<const internal::ConvertedModel>(
       internal::ConvertedModel{file(), convert_model(config, request, file(), run)}));
+}
+
+BillOfMaterials Model::bom(const TraceOptions& options, const Listener& listener) const {
+  return fxtrace::bom({*this}, options, listener);
+}
+
+BillOfMaterials bom(const std::vector<Model>& models, const TraceOptions& options, const Listener& listener) {
+  if (models.empty()) throw internal::usage_error("a bill of materials is of at least one model");
+  internal::Config config = internal::config_of(options);
+  LibraryRun run(config, models.front().file(), listener);
+  BillOfMaterials bill;
+  for (const Model& model : models) bill.materials.push_back(material_of(config, model.file(), run));
+  return bill;
 }
 
 Verification Model::verify(const VerifyOptions& how, const TraceOptions& options,

@@ -65,6 +65,7 @@ Config config_of(const fxtrace::TraceOptions& options, std::vector<std::string> 
 bool are_given(const Config& config, const Config& others = {});
 
 ExtractRequest request_of(const Part& part);
+SummaryRequest request_of(const SummaryOptions& how);
 
 // Returns the size as users see it.
 Size size_of(const Expression& size);

@@ -13,6 +13,8 @@
 #include "summaries/explanation.h"
 #include "summaries/model_summary.h"
 #include "support/error.h"
+#include "support/text/did_you_mean.h"
+#include "support/text/words.h"
 #include "writers/check/check_writers.h"
 #include "writers/pictures/html_writer.h"
 #include "writers/pictures/marks.h"
@@ -54,6 +56,11 @@ std::vector<Summary::Row> Summary::rows() const {
                     .macs = size_of(row.macs),
                     .flops = size_of(row.flops),
                     .activation_bytes = size_of(row.activation_bytes),
+                    .weights_read = size_of(row.weights_read),
+                    .kv_cache_bytes = size_of(row.kv_cache),
+                    .arithmetic_intensity = arithmetic_intensity(row, {}),
+                    .quantization = row.quantization,
+                    .least = row.least,
                     .is_partial = row.is_partial()});
   }
   return rows;
@@ -64,6 +71,9 @@ std::optional<Size> Summary::macs() const { return size_of(data_->macs); }
 std::optional<Size> Summary::flops() const { return size_of(data_->flops); }
 std::optional<Size> Summary::activation_bytes() const { return size_of(data_->activation_bytes); }
 std::optional<Size> Summary::peak_bytes() const { return size_of(data_->peak_bytes); }
+const std::optional<DeviceFit>& Summary::fit() const { return data_->fit; }
+const std::optional<MemoryTimeline>& Summary::memory() const { return data_->memory; }
+const std::string& Summary::memory_sizes() const { return data_->memory_sizes; }
 
 void Summary::write(std::ostream& out, ReportFormat format) const {
   switch (format) {
@@ -79,6 +89,12 @@ void Summary::write(std::ostream& out, ReportFormat format) const {
       return write_summary_csv(*data_, out);
   }
   internal::fail_for_format("a summary");
+}
+
+void Summary::write_perfetto(std::ostream& out) const {
+  if (!data_->memory)
+    throw internal::usage_error("the summary has no memory: it was made without SummaryOptions::memory");
+  write_memory_trace(*data_, out);
 }
 
 // --- Order ---
@@ -184,6 +200,13 @@ void Explanation::write(std::ostream& out, ReportFormat format) const {
   internal::fail_for_format("an explanation");
 }
 
+// --- BillOfMaterials ---
+
+void BillOfMaterials::write(std::ostream& out, Format format) const {
+  format == Format::kSpdx ? internal::write_bom_spdx(materials, out)
+                          : internal::write_bom_cyclonedx(materials, out);
+}
+
 // --- Verification ---
 
 bool Verification::is_equal() const {
@@ -286,6 +309,12 @@ Rules& Rules::content() { return add(internal::content_rule()); }
 Rules& Rules::security() {
   for (internal::Rule& rule : internal::security_rules()) add(std::move(rule));
   return *this;
+}
+Rules& Rules::rules(const std::string& name) {
+  if (add_shipped_rules(name, list_->rules)) return *this;
+  throw internal::usage_error(
+      "no rules " + internal::shell_quoted(name) + " come with fxtrace",
+      {"those that do: " + internal::joined(internal::shipped_rules(), &internal::ShippedRules::name)});
 }
 Rules& Rules::json(const std::string& text, const std::string& name) {
   const auto no_files = [](const std::string& file) -> std::string {

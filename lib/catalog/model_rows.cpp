@@ -1,7 +1,5 @@
 #include "catalog/model_rows.h"
 
-#include <array>
-#include <charconv>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,6 +15,7 @@
 #include "summaries/model_summary.h"
 #include "summaries/parameter_sizes.h"
 #include "support/hashes.h"
+#include "support/text/numbers.h"
 #include "support/text/words.h"
 
 namespace fxtrace::internal::catalog {
@@ -201,14 +200,6 @@ void write_error_row(const Error& error, const std::string& program, RowWriter& 
 
 namespace {
 
-std::string hexadecimal(std::uint64_t number) {
-  constexpr std::size_t kDigits = 16;
-  std::array<char, kDigits> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
-  const std::string text(digits.data(), end);
-  return std::string(kDigits - text.size(), '0') + text;
-}
-
 std::string key_of_archive(const ZipArchive& archive) {
   FnvHash hash;
   for (const ZipArchive::Entry& entry : archive.entries()) {
@@ -216,7 +207,7 @@ std::string key_of_archive(const ZipArchive& archive) {
     hash.add(entry.size);
     hash.add(entry.crc);
   }
-  return "zip:" + hexadecimal(hash.value());
+  return "zip:" + hexadecimal(hash.value(), 16);
 }
 
 // Makes the key from all bytes.
@@ -252,7 +243,7 @@ std::string content_key(const ModelFile& file, const FileInfo& info) {
     hash.add(part);
     at += part.size();
   }
-  return "file:" + hexadecimal(hash.value());
+  return "file:" + hexadecimal(hash.value(), 16);
 }
 
 }  // namespace fxtrace::internal::catalog

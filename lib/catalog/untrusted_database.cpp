@@ -17,6 +17,7 @@
 #include "catalog/sqlite.h"
 #include "catalog/tables.h"
 #include "support/scope_guard.h"
+#include "support/text/numbers.h"
 
 namespace fxtrace::internal::catalog {
 
@@ -150,11 +151,7 @@ QueryValue value_of(sqlite3_stmt* statement, int column) {
       value.type = Type::kBlob;
       const auto* bytes = static_cast<const unsigned char*>(sqlite3_column_blob(statement, column));
       const int size = sqlite3_column_bytes(statement, column);
-      constexpr char kDigits[] = "0123456789abcdef";
-      for (int i = 0; i < size; ++i) {
-        value.text += kDigits[bytes[i] >> 4];
-        value.text += kDigits[bytes[i] & 15];
-      }
+      for (int i = 0; i < size; ++i) value.text += hexadecimal(bytes[i], 2);
       break;
     }
     default:

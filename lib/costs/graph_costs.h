@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/memory_timeline.h"
+#include "fxtrace/report_values.h"
 #include "graph/graph_collection.h"
 
 namespace fxtrace::internal {
+
+using fxtrace::MemoryTimeline;
 
 // The costs of graphs and their nodes.
 

@@ -130,9 +130,8 @@ const Operator* find_operator(std::string_view base_name, std::string_view overl
 
 const Operator* find_operator(const TargetParts& target) {
   if (target.kind != TargetKind::kOperator) return nullptr;
-  std::string base(target.space);
-  base.append("::").append(target.name);
-  return find_operator(base, target.overload == "default" ? std::string_view() : target.overload);
+  return find_operator(target.base_name(),
+                       target.overload == "default" ? std::string_view() : target.overload);
 }
 
 std::span<const Operator> overloads(std::string_view base_name) {

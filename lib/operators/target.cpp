@@ -26,6 +26,10 @@ TargetParts parse_target(std::string_view text) {
   return function_parts(text);
 }
 
+std::string TargetParts::base_name() const {
+  return space.empty() ? std::string(name) : std::string(space).append("::").append(name);
+}
+
 TargetParts function_parts(std::string_view qualified_name) {
   const std::size_t dot = qualified_name.rfind('.');
   if (dot == std::string_view::npos) return {TargetKind::kPython, {}, qualified_name, {}};

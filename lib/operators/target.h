@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace fxtrace::internal {
@@ -22,6 +23,8 @@ struct TargetParts {
   std::string_view space;     // "aten", "operator", "torch.nn.functional"; empty when there is no dot
   std::string_view name;      // "add_", "cond", "relu"
   std::string_view overload;  // for operators: "Tensor", "default"
+
+  std::string base_name() const;  // as schemas and options have it: "aten::add_"
 };
 TargetParts parse_target(std::string_view text);
 

@@ -150,13 +150,6 @@ std::set<std::string> called_operators(const GraphCollection& collection) {
   return names;
 }
 
-// Returns "my::op" for "my.op.default".
-std::string as_given(const std::string& target) {
-  const std::size_t dot = target.find('.');
-  if (dot == std::string::npos) return target;
-  return target.substr(0, dot) + "::" + target.substr(dot + 1, target.find('.', dot + 1) - dot - 1);
-}
-
 // Checks that every argument that a cost rule names exists in the calls of its operator.  Throws
 // Error(kUsage).
 void check_names(const ModuleGraph& graph, const CustomCosts& costs) {
@@ -184,7 +177,7 @@ void check_names(const ModuleGraph& graph, const CustomCosts& costs) {
     if (missing.empty()) continue;
     for (std::size_t i = 0; i < arguments; ++i) names.push_back("in" + std::to_string(i));
     names.emplace_back("out");
-    throw usage_error("--cost " + shell_word(as_given(rule->name)) +
+    throw usage_error("--cost " + shell_word(parse_target(rule->name).base_name()) +
                           ": a call of the operator has no argument '" + missing.front() + "'" +
                           did_you_mean(missing.front(), names),
                       {"the names are " + joined(names)});
@@ -212,8 +205,8 @@ void check_custom_costs(const std::vector<const GraphCollection*>& collections, 
     if (std::ranges::any_of(called, [&](const std::string& target) { return costs.matches(rule, target); }))
       continue;
     std::vector<std::string> names;
-    for (const std::string& target : called) names.push_back(as_given(target));
-    const std::string name = as_given(rule.name);
+    for (const std::string& target : called) names.push_back(parse_target(target).base_name());
+    const std::string name = parse_target(rule.name).base_name();
     const std::string near = did_you_mean(name, names);
     if (!near.empty()) throw usage_error("--cost: the model does not call '" + name + "'" + near);
     listener.warning("--cost " + shell_word(name) + ": the model does not call this operator");

@@ -1,7 +1,7 @@
-#include "summaries/accelerator.h"
-
+// Devices, and what a model takes on one.
 #include <algorithm>
 
+#include "fxtrace/report_values.h"
 #include "summaries/model_summary.h"
 #include "support/error.h"
 #include "support/integers.h"
@@ -10,8 +10,9 @@
 #include "support/text/did_you_mean.h"
 #include "support/text/words.h"
 
-namespace fxtrace::internal {
+namespace fxtrace {
 
+namespace internal {
 namespace {
 
 double read_positive(const JsonValue& value) {
@@ -39,6 +40,7 @@ Accelerator read_row(const JsonValue& row) {
 }
 
 }  // namespace
+}  // namespace internal
 
 std::optional<double> Accelerator::peak(std::string_view dtype) const {
   std::string_view kind = dtype;
@@ -50,7 +52,8 @@ std::optional<double> Accelerator::peak(std::string_view dtype) const {
   return found == peaks.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::vector<Accelerator> read_accelerators(std::string_view text, const std::string& file) {
+std::vector<Accelerator> Accelerator::of_json(std::string_view text, const std::string& file) {
+  using namespace internal;
   const JsonDocument document(text, file, {.error = ErrorKind::kUsage, .strict = true});
   check_document(document.root(), "fxtrace.devices", {"devices"}, "key of a table of devices");
   std::vector<Accelerator> devices;
@@ -60,14 +63,15 @@ std::vector<Accelerator> read_accelerators(std::string_view text, const std::str
   return devices;
 }
 
-const std::vector<Accelerator>& shipped_accelerators() {
-  static const std::vector<Accelerator> devices = read_accelerators(devices_text(), "devices.json");
+const std::vector<Accelerator>& Accelerator::shipped() {
+  static const std::vector<Accelerator> devices = of_json(internal::devices_text(), "devices.json");
   return devices;
 }
 
-const Accelerator& find_accelerator(const std::string& name) {
+const Accelerator& Accelerator::named(const std::string& name) {
+  using namespace internal;
   std::vector<std::string> names, known;
-  for (const Accelerator& device : shipped_accelerators()) {
+  for (const Accelerator& device : shipped()) {
     if (device.name == name || std::ranges::count(device.other_names, name) > 0) return device;
     names.push_back(device.name);
     known.push_back(device.name);
@@ -81,7 +85,7 @@ const Accelerator& find_accelerator(const std::string& name) {
 
 std::int64_t DeviceFit::needed_bytes() const {
   std::int64_t bytes = weight_bytes;
-  add_saturated(bytes, activation_bytes.value_or(0));
+  internal::add_saturated(bytes, activation_bytes.value_or(0));
   return bytes;
 }
 
@@ -89,6 +93,8 @@ std::optional<bool> DeviceFit::fits() const {
   if (needed_bytes() > device.memory_bytes) return false;
   return activation_bytes ? std::optional(true) : std::nullopt;
 }
+
+namespace internal {
 
 void place_on(ModelSummary& summary, const Accelerator& device) {
   DeviceFit& fit = summary.fit.emplace();
@@ -121,4 +127,6 @@ void place_on(ModelSummary& summary, const Accelerator& device) {
   }
 }
 
-}  // namespace fxtrace::internal
+}  // namespace internal
+
+}  // namespace fxtrace

@@ -834,6 +834,8 @@ void fold_repeats(ModelSummary& summary) {
          {&row.unknown, &row.unsized, &row.failed, &row.quantization.calls, &row.quantization.quantized})
       *count = times(*count, row.modules);
     for (auto& [dtype, macs] : row.macs_by_dtype) macs = times(macs, row.modules).value_or(macs);
+    const auto modules = static_cast<double>(row.modules);
+    if (row.least) row.least = LeastTime{row.least->compute * modules, row.least->memory * modules};
   });
   summary.is_folded = true;
 }

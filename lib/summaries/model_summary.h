@@ -6,17 +6,23 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "analysis/memory_timeline.h"
+#include "fxtrace/report_values.h"
 #include "graph/graph_collection.h"
-#include "summaries/accelerator.h"
 #include "summaries/parameter_sizes.h"
 #include "summaries/quantization.h"
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 
 namespace fxtrace::internal {
+
+using fxtrace::Accelerator;
+using fxtrace::CostColumn;
+using fxtrace::DeviceFit;
+using fxtrace::LeastTime;
+using fxtrace::MemoryTimeline;
 
 struct TensorCount {
   std::int64_t elements = 0, bytes = 0;
@@ -78,8 +84,6 @@ struct SummaryRow {
   bool is_partial() const { return unknown + unsized + failed > 0; }
 };
 
-// Columns that are shown on request.
-enum class CostColumn : std::uint8_t { kWeights, kKvCache, kIntensity, kFlops, kQuantization };
 const char* to_string(CostColumn column);  // the field of JSON: "weights_read", "kv_cache_bytes"
 
 struct ModelSummary {
@@ -136,6 +140,8 @@ std::optional<double> flops_per_second(const SummaryRow& row);
 std::optional<double> arithmetic_intensity(const SummaryRow& row,
                                            const std::map<std::string, std::int64_t>& sizes);
 
+// The table of devices that the program contains (schemas/devices.schema.json).
+std::string_view devices_text();
 // Computes what `fit` and the `least` of each row say of a device, at example sizes where a size is no
 // number.
 void place_on(ModelSummary& summary, const Accelerator& device);

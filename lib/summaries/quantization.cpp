@@ -64,12 +64,6 @@ std::string stored_as(const std::string& dtype, const Node& dequantize) {
 
 }  // namespace
 
-void QuantizedCompute::add(const QuantizedCompute& other) {
-  weights.insert(other.weights.begin(), other.weights.end());
-  add_saturated(calls, other.calls);
-  add_saturated(quantized, other.quantized);
-}
-
 std::string to_string(const QuantizedCompute& compute) {
   if (compute.calls == 0) return {};
   const std::string calls = std::to_string(compute.quantized) + "/" + std::to_string(compute.calls);
@@ -129,3 +123,13 @@ void for_each_compute(const Graph& graph,
 }
 
 }  // namespace fxtrace::internal
+
+namespace fxtrace {
+
+void QuantizedCompute::add(const QuantizedCompute& other) {
+  weights.insert(other.weights.begin(), other.weights.end());
+  internal::add_saturated(calls, other.calls);
+  internal::add_saturated(quantized, other.quantized);
+}
+
+}  // namespace fxtrace

@@ -2,22 +2,16 @@
 // quantize, which backends replace by integer kernels.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <set>
 #include <string>
 
+#include "fxtrace/report_values.h"
 #include "graph/graph.h"
 
 namespace fxtrace::internal {
 
-// The calls with MACs of a module, or of one call.
-struct QuantizedCompute {
-  std::set<std::string> weights;  // as they are stored: "int8", "int8 (4 bits)", "float32"
-  std::int64_t calls = 0;
-  std::int64_t quantized = 0;  // takes dequantized tensors alone, and all users quantize the result again
-  void add(const QuantizedCompute& other);  // saturating
-};
+using fxtrace::QuantizedCompute;
+
 std::string to_string(const QuantizedCompute& compute);  // "int8 3/4"; empty without calls
 
 // Calls f for each call of the graph, without its bodies, that has MACs.  Takes time linear in the graph.

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstddef>
 
+#include "support/text/numbers.h"
+
 namespace fxtrace::internal {
 namespace {
 
@@ -78,10 +80,7 @@ std::string Sha256::digits() const {
   for (int shift = 56; shift >= 0; shift -= 8) end += static_cast<char>(bits >> shift & 0xff);
   ended.add(std::string_view(end));
   std::string text;
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  for (const std::uint32_t word : ended.state_) {
-    for (int shift = 28; shift >= 0; shift -= 4) text += kDigits[word >> shift & 15];
-  }
+  for (const std::uint32_t word : ended.state_) text += hexadecimal(word, 8);
   return text;
 }
 

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/text/numbers.h"
 #include "support/text/unicode.h"
 
 namespace fxtrace::internal {
@@ -239,22 +240,8 @@ class JsonEmitter {
   }
 
   void escape(unsigned char byte) {
-    switch (byte) {
-      case '\n':
-        buffer_ += "\\n";
-        break;
-      case '\t':
-        buffer_ += "\\t";
-        break;
-      case '\r':
-        buffer_ += "\\r";
-        break;
-      default:
-        constexpr std::string_view kDigits = "0123456789abcdef";
-        buffer_ += "\\u00";
-        buffer_ += kDigits[byte >> 4];
-        buffer_ += kDigits[byte & 15];
-    }
+    const bool is_short = byte == '\n' || byte == '\t' || byte == '\r';
+    buffer_ += is_short ? escaped(byte) : "\\u" + hexadecimal(byte, 4);
   }
 
   std::ostream& out_;

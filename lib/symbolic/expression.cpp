@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "support/text/unicode.h"
 #include "symbolic/polynomial.h"
 #include "symbolic/python_operators.h"
 
@@ -410,7 +411,6 @@ std::string python_float(double number) {
 }
 
 std::string python_text_literal(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   const bool has_single = text.find('\'') != std::string_view::npos;
   const char quote = has_single && text.find('"') == std::string_view::npos ? '"' : '\'';
   std::string result(1, quote);
@@ -418,14 +418,8 @@ std::string python_text_literal(std::string_view text) {
     const auto code = static_cast<unsigned char>(c);
     if (c == quote || c == '\\') {
       result += {'\\', c};
-    } else if (c == '\n') {
-      result += "\\n";
-    } else if (c == '\t') {
-      result += "\\t";
-    } else if (c == '\r') {
-      result += "\\r";
     } else if (code < 0x20 || code == 0x7f) {
-      result += {'\\', 'x', kDigits[code / 16], kDigits[code % 16]};
+      result += escaped(code);
     } else {
       result += c;
     }

@@ -89,3 +89,4 @@ def test_python(program, monkeypatch):
     monkeypatch.setenv("FXTRACE", program.path)
     assert fxtrace.bom(MODELS[0]) == bom(program, "cyclonedx", MODELS[0])
     assert fxtrace.bom(MODELS[0], format="spdx")["spdxVersion"] == "SPDX-2.3"
+    assert fxtrace.bom(*MODELS) == bom(program, "cyclonedx", *MODELS)

@@ -171,6 +171,17 @@ def test_right_views_are_torchs():
         traced(torch.ones(2))
 
 
+def test_views_in_vmap():
+    """torch itself checks as_strided there; nothing checks the others."""
+    x = torch.arange(12.0).view(3, 4)
+    view = rebuilt("aten.as_strided.default", [X, [2], [1], 1])
+    assert torch.equal(torch.vmap(view)(x), x[:, 1:3])
+    with pytest.raises(RuntimeError, match="can access memory outside"):
+        torch.vmap(rebuilt("aten.as_strided.default", [X, [5], [1], 0]))(x)
+    with pytest.raises(fxtrace.ViewError, match="vmap"):
+        torch.vmap(rebuilt("aten._reshape_alias.default", [X, [2], [1]], libraries=["aten._reshape_alias"]))(x)
+
+
 def test_indices_of_sparse_tensors_are_held_against_their_sizes():
     for target in ("aten.sparse_coo_tensor.indices_size", "torch.sparse_coo_tensor"):
         module = rebuilt(target, [X, X, [2]])

@@ -361,7 +361,7 @@ def check_github_uri(uri: str) -> None:
 
 
 def check_sarif(document: dict) -> None:
-    """What SARIF 2.1.0 requires of what is written."""
+    """What SARIF 2.1.0 requires of what is written, and code scanning of its rules."""
     assert document["version"] == "2.1.0" and document["$schema"].endswith("sarif-schema-2.1.0.json")
     (one,) = document["runs"]
     driver = one["tool"]["driver"]
@@ -370,7 +370,7 @@ def check_sarif(document: dict) -> None:
     assert len(set(identifiers)) == len(identifiers)
     for rule in driver["rules"]:
         assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", rule["id"])
-        assert rule["shortDescription"]["text"] and rule["defaultConfiguration"]["level"] in ("error", "warning")
+        assert rule["shortDescription"]["text"] and rule["fullDescription"]["text"] and rule["defaultConfiguration"]["level"] in ("error", "warning")
         category, *weakness = rule["properties"]["tags"]
         assert (category == "security") == bool(weakness) == ("security-severity" in rule["properties"])
         heading = re.search(r"See docs/how-to/check\.md#([a-z-]+)$", rule["help"]["text"])[1]

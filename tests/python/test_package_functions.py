@@ -77,7 +77,7 @@ def test_keywords_are_the_options(program, name):
     text = program.stdout(name, "--help").decode()
     options = {option.replace("-", "_") for option in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.MULTILINE)}
     function = getattr(fxtrace, name)
-    own = set(inspect.signature(function.__call__ if name == "catalog" else function).parameters) - {"models", "output", "options", "storage_options"}
+    own = set(inspect.signature(function.__call__ if name == "catalog" else function).parameters) - {"models", "others", "output", "options", "storage_options"}
     keywords = own | (_options.TAKEN[name] if name != "trace" else set())
     assert keywords <= {spelt.get(option, option) for option in options} | {"model", "before", "after", "module"}
     assert "model" in own or name in ("catalog", "diff")

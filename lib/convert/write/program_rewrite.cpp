@@ -66,9 +66,8 @@ int since(const Rows& rows, std::string_view name) {
 std::string table_name(const std::string& target) {
   const TargetParts parts = parse_target(target);
   if (parts.kind == TargetKind::kPython) return target;
-  std::string name = std::string(parts.space) + "::" + std::string(parts.name);
-  if (!parts.overload.empty() && parts.overload != "default") name += "." + std::string(parts.overload);
-  return name;
+  const bool is_named = !parts.overload.empty() && parts.overload != "default";
+  return parts.base_name() + (is_named ? "." + std::string(parts.overload) : "");
 }
 
 // Returns whether the argument is the default value in the text of a schema.

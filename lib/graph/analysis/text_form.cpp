@@ -2,8 +2,8 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 
+#include "support/text/numbers.h"
 #include "support/text/words.h"
 
 namespace fxtrace::internal {
@@ -20,9 +20,7 @@ std::string quoted(std::string_view text) {
     } else if (c == '\t') {
       out += "\\t";
     } else if (byte < 0x20 || byte == 0x7F) {
-      char buffer[8];
-      std::snprintf(buffer, sizeof buffer, "\\x%02x", byte);
-      out += buffer;
+      out += "\\x" + hexadecimal(byte, 2);
     } else {
       out += c;
     }

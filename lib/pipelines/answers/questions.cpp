@@ -69,11 +69,12 @@ void add_memory(const GraphCollection& collection, bool with_timeline, ModelSumm
   summary.memory_sizes = example.text;
 }
 
-ModelSummary summarize_collection(const Config& config, const SummaryRequest& request,
-                                  GraphCollection& collection, const Listener& listener) {
+ModelSummary summary_at(const Config& config, const SummaryRequest& request, GraphCollection& collection,
+                        const Listener& listener) {
   apply_costs(config, request.at, collection, listener);
   ModelSummary summary = summarize_model(collection);
   add_memory(collection, request.memory, summary);
+  summary.columns = request.columns;
   return summary;
 }
 
@@ -96,7 +97,7 @@ ModelSummary summarize_trace(const Config& given, const SummaryRequest& request,
   wanted.graphs_if_any = true;
   wanted.hint = wanted.input_options = lacks_inputs;
   TraceResult& result = trace_file(file, info, config, wanted, run);
-  ModelSummary summary = summarize_collection(config, request, result.collection, run.listener());
+  ModelSummary summary = summary_at(config, request, result.collection, run.listener());
   summary.producer = result.description.producer;
   for (const ConstantInfo& constant : result.description.constants) {
     const auto add = [&](const std::vector<std::int64_t>& shape, const std::string& dtype) {
@@ -120,14 +121,22 @@ ModelSummary summarize_file(const Config& config, const SummaryRequest& request,
   ModelSummary summary;
   if (may_be_collection(file.file, info)) {
     GraphCollection collection = read_saved_collection(request.has_trace_options, file.file, run.listener());
-    summary = summarize_collection(config, request, collection, run.listener());
+    summary = summary_at(config, request, collection, run.listener());
   } else {
     summary = summarize_trace(config, request, file, info, run);
   }
+  if (request.on) place_on(summary, *request.on);
   if (config.strict && !summary.failed.empty())
     run.fail_strict(input_error(std::to_string(summary.failed.size()) + " of " +
                                 std::to_string(summary.modules) + " modules failed to trace")
                         .at(file.file.path()));
+  return summary;
+}
+
+ModelSummary summarize_collection(const SummaryRequest& request, GraphCollection& collection,
+                                  const Listener& listener) {
+  ModelSummary summary = summary_at({}, request, collection, listener);
+  if (request.on) place_on(summary, *request.on);
   return summary;
 }
 

@@ -19,14 +19,19 @@ namespace fxtrace::internal {
 // The summary of a model or of a saved collection, with its costs.
 
 struct SummaryRequest {
-  std::vector<GivenSizes> at;      // see apply_costs()
-  bool has_trace_options = false;  // see read_saved_collection()
-  bool memory = false;             // fills in ModelSummary::memory
+  std::vector<GivenSizes> at;          // see apply_costs()
+  bool has_trace_options = false;      // see read_saved_collection()
+  bool memory = false;                 // fills in ModelSummary::memory
+  std::optional<Accelerator> on = {};  // see place_on()
+  std::vector<CostColumn> columns = {};
 };
 
 // The listener gets, as a hint, a command that gives shapes where they are unknown.  Throws Error.
 ModelSummary summarize_file(const Config& config, const SummaryRequest& request, const NamedFile& file,
                             Run& run);
+// Likewise of a collection in memory, whose costs it computes at the sizes of the request.
+ModelSummary summarize_collection(const SummaryRequest& request, GraphCollection& collection,
+                                  const Listener& listener);
 
 // The content of a model's file.
 

@@ -55,6 +55,13 @@ std::string rounded(std::int64_t number) {
   return in_units(number, 1000, kUnits.data(), kUnits.size());
 }
 
+std::string hexadecimal(std::uint64_t number, std::size_t least) {
+  std::array<char, 16> digits{};
+  const std::string text(digits.data(),
+                         std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr);
+  return std::string(least - std::min(least, text.size()), '0') + text;
+}
+
 std::string shortest_text(double number) {
   std::array<char, 32> digits{};
   return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr};

@@ -29,6 +29,9 @@ std::string rounded(std::int64_t number);
 // Returns the shortest text that reads back as the same number: "2.5", "1e+300".
 std::string shortest_text(double number);
 
+// Returns the number in lower-case hexadecimal digits, at least `least` of them: "0f".
+std::string hexadecimal(std::uint64_t number, std::size_t least = 1);
+
 // Returns a number of bytes with a binary prefix: "160 B", "44.6 MiB", "1010 KiB".
 std::string bytes_text(std::int64_t bytes);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "support/text/numbers.h"
+
 namespace fxtrace::internal {
 namespace {
 
@@ -115,11 +117,8 @@ std::string escaped(char32_t c, std::string_view backslash) {
   if (c == '\n') return out += 'n';
   if (c == '\t') return out += 't';
   if (c == '\r') return out += 'r';
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const int digits = c < 0x100 ? 2 : c < 0x10000 ? 4 : 8;
-  out += digits == 2 ? 'x' : digits == 4 ? 'u' : 'U';
-  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) out += kDigits[(c >> shift) & 15];
-  return out;
+  if (c < 0x100) return out + "x" + hexadecimal(c, 2);
+  return out + (c < 0x10000 ? "u" + hexadecimal(c, 4) : "U" + hexadecimal(c, 8));
 }
 
 std::string printable(std::string_view text) {

@@ -3,6 +3,8 @@
 #include "torchscript/operators/plain_call.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstdint>
 #include <iomanip>
 #include <limits>
@@ -341,22 +343,13 @@ Value expand_tabs(Arguments arguments) {
 
 // --- numbers as text ---
 
-std::string digits(std::uint64_t number, unsigned bits_of_digit) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  do {
-    text += kDigits[number & ((1U << bits_of_digit) - 1)];
-    number >>= bits_of_digit;
-  } while (number != 0);
-  std::ranges::reverse(text);
-  return text;
-}
-
-template <unsigned BitsOfDigit, char Prefix>
+template <int Base, char Prefix>
 Value in_base(Arguments arguments) {
   const std::int64_t number = int_argument(arguments, 0);
   const std::uint64_t size = number < 0 ? 0 - bits(number) : bits(number);
-  return std::string(number < 0 ? "-0" : "0") + Prefix + digits(size, BitsOfDigit);
+  std::array<char, 64> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), size, Base).ptr;
+  return (std::string(number < 0 ? "-0" : "0") + Prefix).append(digits.data(), end);
 }
 
 Value character(Arguments arguments) {
@@ -545,9 +538,9 @@ constexpr PlainRow kTextOperators[] = {
     {"aten::center", gives<center>},
     {"aten::zfill", gives<fill_with_zeros>},
     {"aten::expandtabs", gives<expand_tabs>},
-    {"aten::bin", gives<in_base<1, 'b'>>},
-    {"aten::oct", gives<in_base<3, 'o'>>},
-    {"aten::hex", gives<in_base<4, 'x'>>},
+    {"aten::bin", gives<in_base<2, 'b'>>},
+    {"aten::oct", gives<in_base<8, 'o'>>},
+    {"aten::hex", gives<in_base<16, 'x'>>},
     {"aten::chr", gives<character>},
     {"aten::ord", gives<code_of>},
     {"aten::str", gives<as_text>},

@@ -468,7 +468,7 @@ RunValue run_function(const Engine& engine, const FunctionCall& call) {
   if (!may_call(parts.space, parts.name, parts.overload))
     throw CannotRun(call.target + " is refused: it is not known to only compute");
   const std::string overload = parts.overload == "default" ? "" : std::string(parts.overload);
-  return engine.call(std::string(parts.space) + "::" + std::string(parts.name), overload, arguments);
+  return engine.call(parts.base_name(), overload, arguments);
 }
 
 }  // namespace fxtrace::internal::verify

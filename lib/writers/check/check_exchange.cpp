@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,6 +12,7 @@
 
 #include "support/json_emitter.h"
 #include "support/repeated.h"
+#include "support/text/numbers.h"
 #include "support/text/qualified_name.h"
 #include "support/text/unicode.h"
 #include "support/text/words.h"
@@ -88,11 +88,9 @@ constexpr std::string_view kRepository = FXTRACE_REPOSITORY;  // NOLINT: a macro
 void write_sarif_rule(JsonEmitter& json, const SarifRule& rule) {
   const RuleClass& about = class_of(*rule.first);
   const std::string page = "docs/how-to/check.md#" + std::string(heading_of(about));
-  const std::string title = title_of(*rule.first);
   json.field("id", rule.first->id);
-  write_message(json, "shortDescription", short_line(title));
-  if (rule.texts != std::vector{title})
-    write_message(json, "fullDescription", short_line(joined(rule.texts, std::identity(), "; ")));
+  write_message(json, "shortDescription", short_line(title_of(*rule.first)));
+  write_message(json, "fullDescription", short_line(joined(rule.texts, std::identity(), "; ")));
   std::vector<std::string> help = rule.messages;
   help.push_back("See " + page);
   write_message(json, "help", joined(help, std::identity(), ". "));
@@ -144,9 +142,7 @@ std::string fingerprint(const CheckReport& report, const Offence& offence) {
     add(place.module.value_or(""));
     add(place.record);
   }
-  std::ostringstream text;
-  text << std::hex << hash << ":1";
-  return text.str();
+  return hexadecimal(hash) + ":1";
 }
 
 void write_result(JsonEmitter& json, const CheckReport& report, const Offence& offence, std::size_t index) {
@@ -231,6 +227,7 @@ void write_check_sarif(const CheckReports& reports, std::ostream& out) {
         json.key("driver").object_lines([&] {
           json.field("name", "fxtrace");
           json.field("version", FXTRACE_VERSION);
+          if (!kRepository.empty()) json.field("informationUri", kRepository);
           json.key("rules").objects_lines(rules,
                                           [&](const SarifRule& rule) { write_sarif_rule(json, rule); });
         });

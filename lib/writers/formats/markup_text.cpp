@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "support/text/numbers.h"
 #include "support/text/unicode.h"
 
 namespace fxtrace::internal {
@@ -178,8 +179,7 @@ std::string mermaid_title(std::string_view text) {
     if (is_plain_word(c) || c == '/' || c == ':' || c == '[' || c == ']') {
       out += bytes;
     } else if (c < 0x80) {
-      constexpr const char* kDigits = "0123456789abcdef";
-      (out += "\\x").append({kDigits[c >> 4], kDigits[c & 0xF]});
+      out += "\\x" + hexadecimal(c, 2);
     } else {
       out += "\xEF\xBF\xBD";
     }

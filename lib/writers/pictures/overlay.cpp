@@ -12,6 +12,7 @@
 
 #include "support/error.h"
 #include "support/json_fields.h"
+#include "support/text/numbers.h"
 #include "support/text/unicode.h"
 #include "support/text/words.h"
 
@@ -51,12 +52,9 @@ Colour mixed(const Colour& from, const Colour& to, double share) {
 }
 
 std::string text_of(const Colour& colour) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text = "#";
-  for (const double part : colour) {
-    const auto byte = static_cast<unsigned>(std::clamp(std::lround(part), 0L, 255L));
-    text += {kDigits[byte >> 4], kDigits[byte & 15]};
-  }
+  for (const double part : colour)
+    text += hexadecimal(static_cast<unsigned>(std::clamp(std::lround(part), 0L, 255L)), 2);
   return text;
 }
 

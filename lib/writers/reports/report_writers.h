@@ -22,13 +22,11 @@ void write_summary(const ModelSummary& summary, std::ostream& out, const TextLay
 void write_measured_table(const ModelSummary& summary, std::ostream& out, const TextLayout& layout);
 // Writes JSON (schemas/summary.schema.json): numbers are exact, expressions of dimensions are strings.
 void write_summary_json(const ModelSummary& summary, std::ostream& out);
-// Writes CSV (RFC 4180), one row for each module, for spreadsheets and data frames.  A text that a
-// spreadsheet would interpret as a formula (it begins with = + - or @, also after ; or |) is prefixed by an
-// apostrophe.
+// Writes CSV (RFC 4180), one row for each module, or for each step of the timeline of memory if that was
+// asked for, for spreadsheets and data frames.  A text that a spreadsheet would interpret as a formula (it
+// begins with = + - or @, also after ; or |) is prefixed by an apostrophe.
 void write_summary_csv(const ModelSummary& summary, std::ostream& out);
-// Writes the timeline of memory: CSV with a row for each step, and the trace of Chrome and Perfetto, with a
-// microsecond for each step.
-void write_memory_csv(const MemoryTimeline& memory, std::ostream& out);
+// Writes the timeline of memory as a trace of Chrome and Perfetto, with a microsecond for each step.
 void write_memory_trace(const ModelSummary& summary, std::ostream& out);
 
 // Writes the answer of `fxtrace order`.

@@ -570,7 +570,21 @@ void write_measured_table(const ModelSummary& summary, std::ostream& out, const 
   text.notes();
 }
 
+namespace {
+
+void write_memory_csv(const MemoryTimeline& memory, std::ostream& out) {
+  Csv csv(out, "step node module target allocated_bytes live_bytes kept_bytes");
+  for (std::size_t i = 0; i < memory.steps.size(); ++i) {
+    const MemoryTimeline::Step& step = memory.steps[i];
+    csv.row(static_cast<std::int64_t>(i), step.node, step.module, step.target, step.allocated, step.live,
+            step.kept);
+  }
+}
+
+}  // namespace
+
 void write_summary_csv(const ModelSummary& summary, std::ostream& out) {
+  if (summary.memory) return write_memory_csv(*summary.memory, out);
   std::string columns =
       "path last_path modules depth type status alias_of calls output_dtype output_shape own_parameters "
       "parameters parameter_bytes shared_parameters shared_parameter_bytes buffers buffer_bytes macs flops "
@@ -608,15 +622,6 @@ void write_summary_csv(const ModelSummary& summary, std::ostream& out) {
       csv.cell(row.least ? row.least->bound() : "");
     }
     csv.end_row();
-  }
-}
-
-void write_memory_csv(const MemoryTimeline& memory, std::ostream& out) {
-  Csv csv(out, "step node module target allocated_bytes live_bytes kept_bytes");
-  for (std::size_t i = 0; i < memory.steps.size(); ++i) {
-    const MemoryTimeline::Step& step = memory.steps[i];
-    csv.row(static_cast<std::int64_t>(i), step.node, step.module, step.target, step.allocated, step.live,
-            step.kept);
   }
 }
 

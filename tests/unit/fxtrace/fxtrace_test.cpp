@@ -132,6 +132,65 @@ TEST_CASE("library: passes, parts, summaries", "[fxtrace]") {
   CHECK(summary.macs()->number);
 }
 
+TEST_CASE("library: a summary on a device, and with memory", "[fxtrace]") {
+  const Model model = Model::open(kModel);
+  const Summary plain = model.summary();
+  CHECK_FALSE(plain.fit());
+  CHECK_FALSE(plain.memory());
+  std::ostringstream trace;
+  CHECK(error_of(ErrorKind::kUsage, [&] { plain.write_perfetto(trace); }).find("memory") !=
+        std::string::npos);
+
+  const Accelerator own{.name = "own", .memory_bytes = 1000, .bandwidth = 1e6, .peaks = {{"float32", 1e9}}};
+  const SummaryOptions how{.on = own, .memory = true, .columns = {CostColumn::kFlops}};
+  const Summary summary = model.summary(how);
+  REQUIRE(summary.fit());
+  CHECK(summary.fit()->fits() == false);
+  CHECK(summary.fit()->weight_bytes == summary.parameter_bytes());
+  const Summary::Row root = summary.rows().front();
+  REQUIRE(root.least);
+  CHECK(root.least->bound() == std::string("memory"));
+  CHECK(root.weights_read);
+  CHECK(root.quantization.calls > 0);
+  REQUIRE(summary.memory());
+  const MemoryTimeline& memory = *summary.memory();
+  REQUIRE(memory.steps.size() > 1);
+  CHECK(summary.memory_sizes().empty());
+  CHECK(memory.steps[memory.peak].live == summary.peak_bytes()->number);
+  summary.write_perfetto(trace);
+  CHECK(trace.str().find("live bytes") != std::string::npos);
+  CHECK(written(summary).find("FLOPs") != std::string::npos);
+  CHECK(written(plain).find("FLOPs") == std::string::npos);
+  CHECK(written(summary).find("own") != std::string::npos);
+  const Summary saved = model.trace({.default_leaves = false}).summary(how);
+  CHECK(saved.rows().front().least->seconds() == root.least->seconds());
+  CHECK(saved.memory()->steps.size() == memory.steps.size());
+  const GraphCollection batched = Model::open(kScripted).trace({.inputs = {{"x", "float32[batch,4]"}}});
+  CHECK_FALSE(batched.summary().macs()->number);
+  CHECK(batched.summary({.at = {{"batch", {8}}}}).macs()->number);
+  CHECK_FALSE(batched.summary().macs()->number);  // it is as it was
+
+  CHECK(model.summary({.on = Accelerator::named("h100")}).fit()->fits() == true);
+  CHECK(error_of(ErrorKind::kUsage, [] { Accelerator::named("h10"); }).find("'h10'") != std::string::npos);
+  CHECK(
+      error_of(ErrorKind::kUsage, [] { Accelerator::of_json("{}", "mine.json"); }).starts_with("mine.json"));
+  CHECK(error_of(ErrorKind::kUsage, [&] { model.summary({.on = Accelerator{.name = "none"}}); }) ==
+        "none: memory, bandwidth and peaks of a device are positive");
+}
+
+TEST_CASE("library: a bill of materials", "[fxtrace]") {
+  const BillOfMaterials bill = bom({Model::open(kModel), Model::open(kScripted)});
+  REQUIRE(bill.materials.size() == 2);
+  CHECK(bill.materials[0].kind == "exported_program");
+  CHECK(bill.materials[0].sha256.size() == 64);
+  CHECK(bill.materials[1].operators.at("aten") > 0);
+  CHECK(written(bill).find("CycloneDX") != std::string::npos);
+  std::ostringstream spdx;
+  Model::open(kModel).bom().write(spdx, BillOfMaterials::Format::kSpdx);
+  CHECK(spdx.str().find("SPDX-2.3") != std::string::npos);
+  CHECK(error_of(ErrorKind::kUsage, [] { bom({}); }) != "");
+}
+
 TEST_CASE("library: a conversion is refused whole, or written whole", "[fxtrace]") {
   const TemporaryFile file(".pt2");
   TraceOptions options;
@@ -183,6 +242,9 @@ TEST_CASE("library: checks and differences", "[fxtrace]") {
   CHECK(error_of(ErrorKind::kUsage, [&] {
           check(model, Rules().deny("no_such_operator"));
         }).find("no_such_operator") != std::string::npos);
+  CHECK(check(model, Rules().rules("quantization")).holds());
+  CHECK(error_of(ErrorKind::kUsage, [&] { Rules().rules("quantisation"); }).find("'quantisation'") !=
+        std::string::npos);
   CHECK(diff(model, model).is_equal());
   const Comparison comparison = diff(model, Model::open(kSamples + "nested_exported.pt2"));
   CHECK_FALSE(comparison.is_equal());

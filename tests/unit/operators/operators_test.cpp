@@ -166,6 +166,9 @@ TEST_CASE("targets and rows name each other", "[operators]") {
   CHECK(overloads("aten::rel").empty());
   CHECK(find_operator(parse_target("aten.add.Tensor")) == &row("aten.add.Tensor"));
   CHECK(find_operator(parse_target("pkg.add.default")) == nullptr);
+  CHECK(parse_target("my.op.Tensor").base_name() == "my::op");
+  CHECK(parse_target("my.op").base_name() == "my::op");
+  CHECK(parse_target("op").base_name() == "op");
 }
 
 TEST_CASE("schemas are read whole", "[operators]") {

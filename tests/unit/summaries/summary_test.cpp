@@ -12,7 +12,6 @@
 
 #include "catch.h"
 #include "sample_collection.h"
-#include "summaries/accelerator.h"
 #include "summaries/model_summary.h"
 #include "support/error.h"
 #include "support/text/numbers.h"
@@ -222,15 +221,15 @@ TEST_CASE("summary: the least time on a device, and whether the model fits", "[s
 }
 
 TEST_CASE("summary: devices have names, and sources", "[summary]") {
-  CHECK(find_accelerator("h100").name == "h100-sxm");
-  CHECK(find_accelerator("a100-40gb").peak("float8_e4m3fn") == std::nullopt);
-  CHECK(find_accelerator("l4").peak("float8_e4m3fn") == 242.5e12);
-  CHECK(find_accelerator("t4").peak("quint8") == 130e12);
-  CHECK_THROWS_WITH(find_accelerator("h10"), ContainsSubstring("there is no device 'h10', did you mean '"));
+  CHECK(Accelerator::named("h100").name == "h100-sxm");
+  CHECK(Accelerator::named("a100-40gb").peak("float8_e4m3fn") == std::nullopt);
+  CHECK(Accelerator::named("l4").peak("float8_e4m3fn") == 242.5e12);
+  CHECK(Accelerator::named("t4").peak("quint8") == 130e12);
+  CHECK_THROWS_WITH(Accelerator::named("h10"), ContainsSubstring("there is no device 'h10', did you mean '"));
   for (const char* text : {R"({"devices": []})", R"({"devices": [{"name": "a"}]})",
                            R"({"devices": [{"name": "a", "title": "A", "source": "s", "memory_bytes": 0,
                                "bandwidth": 1, "peaks": {}}]})"})
-    CHECK_THROWS_AS(read_accelerators(text, "f.json"), Error);
+    CHECK_THROWS_AS(Accelerator::of_json(text, "f.json"), Error);
 }
 
 TEST_CASE("summary: a tied parameter counts in its first module", "[summary]") {

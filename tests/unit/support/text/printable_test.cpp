@@ -1,11 +1,20 @@
 // Unprintable and misleading characters are escaped, others are kept.
 #include "support/text/unicode.h"
 
+#include <cstdint>
 #include <string>
 
 #include "catch.h"
+#include "support/text/numbers.h"
 
 namespace fxtrace::internal {
+
+TEST_CASE("hexadecimal digits", "[printable]") {
+  CHECK(hexadecimal(0) == "0");
+  CHECK(hexadecimal(15, 2) == "0f");
+  CHECK(hexadecimal(0xDEADBEEF, 4) == "deadbeef");
+  CHECK(hexadecimal(UINT64_MAX, 16) == std::string(16, 'f'));
+}
 
 TEST_CASE("printable: what would do something to the reader is escaped", "[printable]") {
   const auto [text, expected] = GENERATE(table<std::string, std::string>({
