@@ -213,6 +213,10 @@ TEST_CASE("summary: the least time on a device, and whether the model fits", "[s
   CHECK(summary.fit->fits() == true);
   CHECK_THAT(text_of(summary), ContainsSubstring("2.72 s, bound by memory (compute 1.00 s, memory 2.72 s)"));
   CHECK_THAT(text_of(summary), ContainsSubstring("944 B of 1000 B: fits (weights 896 B, activations 48 B)"));
+  ModelSummary folded = summary;
+  fold_repeats(folded);
+  CHECK(row_of(folded, "h.0").modules == 12);
+  CHECK(row_of(folded, "h.0").least->compute == row_of(summary, "h").least->compute);
   device.memory_bytes = 900;
   device.peaks = {{"float32", 512}};
   place_on(summary, device);
