@@ -15,6 +15,14 @@ if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES ccache AND CMAKE_CXX_COMPILER_ID STREQUAL
   add_compile_options(-fpch-preprocess)
 endif()
 
+# Sources for other systems than the one that is built for.
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  set(FXTRACE_OTHER_SYSTEMS system_macos.cpp process/lockdown_none.cpp)
+else()
+  set(FXTRACE_OTHER_SYSTEMS system_linux.cpp process/lockdown.cpp)
+  set(FXTRACE_STAT_FIELDS st_mtim=st_mtimespec st_ctim=st_ctimespec)  # as POSIX names them
+endif()
+
 function(fxtrace_settings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow $<$<BOOL:${FXTRACE_WERROR}>:-Werror>)
   string(REPLACE "fxtrace_" "" _name ${target})
@@ -34,7 +42,7 @@ function(fxtrace_settings target)
     $<$<CXX_COMPILER_ID:Clang>:-D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_FAST>
     $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE>
     $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-D_FORTIFY_SOURCE=2>)
-  target_link_options(${target} PRIVATE -Wl,-z,relro,-z,now)
+  target_link_options(${target} PRIVATE $<$<PLATFORM_ID:Linux>:-Wl,-z,relro,-z,now>)
   if(FXTRACE_SANITIZE)
     # vptr asks whether it may read by calls that the locked process is refused, and needs type information that
     # LibTorch hides.
@@ -60,7 +68,7 @@ endfunction()
 function(fxtrace_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;EXCLUDE;LIBRARIES" ${ARGN})
   file(GLOB_RECURSE _sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  foreach(_source IN LISTS arg_EXCLUDE)
+  foreach(_source IN LISTS arg_EXCLUDE FXTRACE_OTHER_SYSTEMS)
     list(REMOVE_ITEM _sources ${_source})
   endforeach()
   add_library(fxtrace_${name} STATIC ${_sources} ${arg_SOURCES})

@@ -20,12 +20,14 @@ else()
   target_link_libraries(fxtrace_sqlite3 INTERFACE PkgConfig::sqlite3)
 endif()
 add_library(fxtrace::sqlite3 ALIAS fxtrace_sqlite3)
-pkg_check_modules(libseccomp REQUIRED IMPORTED_TARGET GLOBAL libseccomp)
-add_library(fxtrace::libseccomp ALIAS PkgConfig::libseccomp)
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")  # elsewhere there is no sandbox
+  pkg_check_modules(libseccomp REQUIRED IMPORTED_TARGET GLOBAL libseccomp)
+  add_library(fxtrace::libseccomp ALIAS PkgConfig::libseccomp)
+endif()
 
 # The program's allocator, if it is there: a graph is millions of small objects, and tracing a large one takes half as long with
 # it.  Linked statically, so that nothing has to be installed where the program runs.  Sanitizers have their own.
-if(FXTRACE_JEMALLOC AND NOT FXTRACE_SANITIZE)
+if(FXTRACE_JEMALLOC AND CMAKE_SYSTEM_NAME STREQUAL "Linux" AND NOT FXTRACE_SANITIZE)
   find_library(JEMALLOC_LIBRARY NAMES libjemalloc_pic.a)
   mark_as_advanced(JEMALLOC_LIBRARY)
   if(NOT JEMALLOC_LIBRARY)
@@ -33,7 +35,7 @@ if(FXTRACE_JEMALLOC AND NOT FXTRACE_SANITIZE)
   endif()
 endif()
 
-if(FXTRACE_EXECUTE)  # AUTO too
+if(FXTRACE_EXECUTE AND CMAKE_SYSTEM_NAME STREQUAL "Linux")  # AUTO too
   include(LibTorch)
 endif()
 

@@ -26,6 +26,7 @@
 #include "catalog/database.h"
 #include "catalog/untrusted_database.h"
 #include "support/descriptor_stream.h"
+#include "support/system.h"
 
 namespace fxtrace::internal::cli {
 namespace {
@@ -242,12 +243,13 @@ std::optional<catalog::FileRows> CatalogSource::next() {
 
 void CatalogSource::start(Console& console) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-    throw input_error("cannot make a pipe: " + std::generic_category().message(errno));
+  if (!make_pipe(ends)) throw input_error("cannot make a pipe: " + std::generic_category().message(errno));
   messages_ = Descriptor(ends[0]);
   const Descriptor write(ends[1]);
+#ifdef F_SETPIPE_SZ  // is only faster
   constexpr int kPipe = 1 << 20;
-  ::fcntl(write.number(), F_SETPIPE_SZ, kPipe);  // is only faster
+  ::fcntl(write.number(), F_SETPIPE_SZ, kPipe);
+#endif
   const Descriptor nothing(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   bool is_sent = false;
   process_.emplace(arguments_, console);

@@ -15,16 +15,15 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "app/process/child_process.h"
 #include "support/error.h"
 #include "support/json_document.h"
 #include "support/scope_guard.h"
+#include "support/system.h"
 
 namespace fxtrace::internal::cli {
 
@@ -138,7 +137,7 @@ ModelFile spool(const Read& read, const std::string& display) {
     }
   }
   // Opened anew, for reading only.
-  const std::string own = "/proc/self/fd/" + std::to_string(file.number());
+  const std::string own = kOwnDescriptors + ("/" + std::to_string(file.number()));
   return {Descriptor(::open(own.c_str(), O_RDONLY | O_CLOEXEC)), display};
 }
 
@@ -200,9 +199,7 @@ std::string read_small_file(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) throw failed("cannot open the file: " + reason(errno));
   // Opening a named pipe would wait for a writer, so only unnamed ones are accepted.
-  struct statfs system{};
-  if (is_pipe && (::fstatfs(file.number(), &system) != 0 || system.f_type != PIPEFS_MAGIC))
-    throw failed("this is not a regular file");
+  if (is_pipe && !is_unnamed_pipe(file.number())) throw failed("this is not a regular file");
   std::string text(kMaxSmallFile + 1, '\0');
   std::size_t have = 0;
   while (have < text.size()) {

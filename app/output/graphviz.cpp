@@ -16,7 +16,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,6 +26,7 @@
 #include "support/descriptor_stream.h"
 #include "support/error.h"
 #include "support/scope_guard.h"
+#include "support/system.h"
 #include "support/text/numbers.h"
 #include "support/text/signal_name.h"
 #include "support/text/unicode.h"
@@ -50,14 +50,14 @@ bool is_program(const std::string& path) {
 // Runs in the child that becomes dot.
 [[noreturn]] void become_dot(const std::string& program, const Graphviz::Drawing& drawing, int messages,
                              pid_t parent, const IsolationArguments& isolation) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  end_with_parent();
   if (::getppid() != parent) std::raise(SIGKILL);
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
     if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
   if (isolation.seconds() != 0) set_limit(RLIMIT_CPU, isolation.seconds(), 1);
   if (isolation.memory() != 0) {
-    set_limit(RLIMIT_DATA, isolation.memory());
+    if (kCountsMemory) set_limit(RLIMIT_DATA, isolation.memory());
     set_limit(RLIMIT_FSIZE, isolation.memory());
   }
   set_limit(RLIMIT_CORE, 0);
@@ -143,10 +143,10 @@ void Graphviz::draw(const std::string& format, int dot_text, int picture, const 
     rewrite(picture, svg_with_titles_last(read_all(picture)));
     return;
   }
-  const Descriptor layout(::memfd_create("fxtrace", MFD_CLOEXEC));
+  const Descriptor layout = memory_file();
   if (!layout) throw input_error(std::string("cannot run Graphviz: ") + std::strerror(errno));
   run({"-Kdot", "dot", dot_text, layout.number(), boxes}, isolation);
-  const Descriptor with_titles(::memfd_create("fxtrace", MFD_CLOEXEC));
+  const Descriptor with_titles = memory_file();
   if (!with_titles) throw input_error(std::string("cannot run Graphviz: ") + std::strerror(errno));
   rewrite(with_titles.number(), layout_with_titles_last(read_all(layout.number())));
   const std::string said = run({"-Knop2", format, with_titles.number(), picture, boxes}, isolation);
@@ -155,7 +155,7 @@ void Graphviz::draw(const std::string& format, int dot_text, int picture, const 
 }
 
 std::string Graphviz::run(const Drawing& drawing, const IsolationArguments& isolation) const {
-  const Descriptor messages(::memfd_create("fxtrace", MFD_CLOEXEC));
+  const Descriptor messages = memory_file();
   const pid_t parent = ::getpid();
   const pid_t child = messages ? ::fork() : -1;
   if (child < 0) throw input_error(std::string("cannot run Graphviz: ") + std::strerror(errno));

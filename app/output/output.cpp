@@ -10,12 +10,15 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/sendfile.h>
+#endif
 
 #include "support/descriptor_stream.h"
 #include "support/scope_guard.h"
+#include "support/system.h"
 #include "support/text/numbers.h"
 
 namespace fxtrace::internal::cli {
@@ -35,7 +38,7 @@ constexpr int kMaxLinks = 40;  // as Linux has it
 // Returns the number of one of this process's descriptors if `path` refers to it: /proc/self/fd/3.
 std::optional<int> own_descriptor(const fs::path& path) {
   std::error_code failed;
-  if (fs::canonical(path.parent_path(), failed) != fs::canonical("/proc/self/fd", failed) || failed)
+  if (fs::canonical(path.parent_path(), failed) != fs::canonical(kOwnDescriptors, failed) || failed)
     return {};
   return number_in<int>(path.filename().string());
 }
@@ -225,12 +228,14 @@ Descriptor Output::open_stream() const {
 
 void Output::copy_to(std::ostream& out) const {
   off_t place = 0;
+#ifdef __linux__
   if (const auto* stream = dynamic_cast<const DescriptorStream*>(&out)) {
     out.flush();
     constexpr std::size_t kMost = std::size_t{1} << 30;
     while (::sendfile(stream->descriptor(), aside_->descriptor(), &place, kMost) > 0) continue;
     // The loop below copies the rest if the kernel cannot do this, or reports the failure.
   }
+#endif
   std::array<char, 1 << 16> bytes{};
   while (true) {
     const ssize_t read = ::pread(aside_->descriptor(), bytes.data(), bytes.size(), place);

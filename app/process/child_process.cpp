@@ -15,11 +15,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/error.h"
+#include "support/system.h"
 #include "support/text/numbers.h"
 #include "support/text/unicode.h"
 
@@ -49,11 +49,11 @@ void ByteProgress::clear() {
 
 namespace {
 
-// Closes the descriptors from `first` to `last` on kernels without close_range() (before Linux 5.9).
+// Closes the descriptors from `first` to `last` where close_at_once() cannot.
 void close_one_by_one(unsigned first, unsigned last) {
   constexpr unsigned kMost = 1U << 20;
   std::vector<unsigned> open;
-  if (DIR* const folder = ::opendir("/proc/self/fd")) {
+  if (DIR* const folder = ::opendir(kOwnDescriptors)) {
     while (const dirent* entry = ::readdir(folder)) {
       unsigned number = 0;
       const char* const end = entry->d_name + std::strlen(entry->d_name);
@@ -70,7 +70,7 @@ void close_one_by_one(unsigned first, unsigned last) {
 }
 
 void close_range(unsigned first, unsigned last) {
-  if (first <= last && ::syscall(SYS_close_range, first, last, 0) != 0) close_one_by_one(first, last);
+  if (first <= last && !close_at_once(first, last)) close_one_by_one(first, last);
 }
 
 void write_all(std::string_view text) {
@@ -102,7 +102,7 @@ void close_others(std::vector<int> kept) {
 
 Messages::Messages(bool colour) : colour_(colour) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+  if (!make_pipe(ends)) {
     const int code = errno;
     std::vector<std::string> hints;
     if (code == EMFILE) hints = {"a larger `ulimit -n` allows more"};
@@ -171,8 +171,7 @@ void Messages::show(std::string_view line) {
 std::optional<int> wait_for(pid_t child, std::uint64_t seconds, Messages* messages, Watch* watch) {
   using Clock = std::chrono::steady_clock;
   using std::chrono::milliseconds;
-  // A pidfd reports the end of the child (since Linux 5.3); without one the child is polled.
-  const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  const Descriptor handle = end_of(child);  // without one the child is polled
   constexpr milliseconds kPause(10), kWatchPause(200);
   const auto end = Clock::now() + std::chrono::seconds(std::min<std::uint64_t>(seconds, INT32_MAX));
   bool has_messages = messages != nullptr;

@@ -14,7 +14,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -27,6 +26,7 @@
 #include "app/process/lockdown.h"
 #include "app/process/resource_limits.h"
 #include "support/scope_guard.h"
+#include "support/system.h"
 #include "support/text/signal_name.h"
 #include "support/text/words.h"
 
@@ -34,8 +34,10 @@ namespace fxtrace::internal::cli {
 
 void IsolationArguments::add_to(CLI::App& app) {
   const char* group = "Safety";
-  add_value(app, group, "--max-memory", megabytes_, "MB",
-            "limit on memory while the model is read, in MiB; 0: no limit. Default 8192");
+  auto* memory = add_value(app, group, "--max-memory", megabytes_, "MB",
+                           "limit on memory while the model is read, in MiB; 0: no limit. Default 8192");
+  const char* refusal = "expected 0, as fxtrace cannot limit memory on this system";
+  if (!kCountsMemory) memory->check([=](const std::string& text) { return text == "0" ? "" : refusal; });
   add_value(app, group, "--max-time", seconds_, "SECONDS",
             "limit on processor time while the model is read, in seconds; 0: no limit. Default 300");
   app.add_flag("--no-isolation", off_,
@@ -230,8 +232,7 @@ void limit_output(std::uint64_t bytes) {
 }
 
 void set_limits(const IsolationArguments& arguments, std::uint64_t copied) {
-  // RLIMIT_DATA counts private memory that can be written; address space alone is not limited.
-  if (kLimitsMemory && arguments.memory() != 0) set_limit(RLIMIT_DATA, arguments.memory());
+  if (kLimitsMemory && kCountsMemory && arguments.memory() != 0) set_limit(RLIMIT_DATA, arguments.memory());
   if (arguments.seconds() != 0) set_limit(RLIMIT_CPU, arguments.seconds(), 1);  // the signal says why
   if (arguments.memory() != 0) limit_output(arguments.memory() + copied);
   set_limit(RLIMIT_CORE, 0);
@@ -277,14 +278,14 @@ class Inside : public Isolated {
   // The dynamic loader may print a message before it ends the process; the parent has a better one, so
   // messages are held back while LibTorch is loaded.
   void hold_back_messages() {
-    held_ = Descriptor(::memfd_create("fxtrace", MFD_CLOEXEC));
+    held_ = memory_file();
     if (!held_) return;
     stderr_ = Descriptor(::dup(STDERR_FILENO));
-    if (stderr_) ::dup3(held_.number(), STDERR_FILENO, 0);
+    if (stderr_) redirect(STDERR_FILENO, held_.number());
   }
   void let_messages_out() {
     if (!stderr_) return;
-    ::dup3(stderr_.number(), STDERR_FILENO, 0);
+    redirect(STDERR_FILENO, stderr_.number());
     stderr_ = Descriptor();
     std::array<char, 4096> text{};
     for (off_t place = 0;;) {
@@ -366,7 +367,7 @@ void IsolatedProcess::run(int messages, std::vector<int> open, const Work& work,
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
     if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  end_with_parent();
   if (::getppid() != parent_) std::raise(SIGKILL);
   ::setenv("TZ", "UTC0", 1);  // so that local time, which the log writes, needs no file
   close_others(std::move(open));

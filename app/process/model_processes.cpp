@@ -12,22 +12,21 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "app/cli.h"
 #include "app/process/isolation.h"
 #include "support/descriptor_stream.h"
+#include "support/system.h"
 
 namespace fxtrace::internal::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Descriptor memory_file() {
-  Descriptor file(::memfd_create("fxtrace", MFD_CLOEXEC));
+Descriptor product_file() {
+  Descriptor file = memory_file();
   if (!file) throw input_error("cannot make a file in memory: " + std::generic_category().message(errno));
   return file;
 }
@@ -51,7 +50,7 @@ struct ModelProcesses::Running {
   std::size_t number;
   IsolatedProcess process;
   Descriptor product;
-  Descriptor handle;      // a pidfd, which becomes readable when the process ends; since Linux 5.3
+  Descriptor handle;      // end_of() the process
   Clock::time_point end;  // the process is killed then
 };
 
@@ -66,7 +65,7 @@ ModelProcesses::~ModelProcesses() {
 }
 
 void ModelProcesses::start(std::size_t number, const InputFile& input, const Work& work) {
-  Descriptor product = memory_file();
+  Descriptor product = product_file();
   if (!arguments_.isolates() || !console_.owns_process()) return run_here(number, work, std::move(product));
   Running& running = running_.emplace_back(number, arguments_, console_, std::move(product));
   const Descriptor nothing(::open("/dev/null", O_WRONLY | O_CLOEXEC));
@@ -84,7 +83,7 @@ void ModelProcesses::start(std::size_t number, const InputFile& input, const Wor
     running_.pop_back();
     throw;
   }
-  running.handle = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, running.process.id(), 0)));
+  running.handle = end_of(running.process.id());
   const std::uint64_t seconds = arguments_.seconds_by_the_clock();
   running.end = seconds == 0
                     ? Clock::time_point::max()
@@ -138,7 +137,7 @@ ModelProcesses::Ended ModelProcesses::wait() {
   }
   while (true) {
     if (auto ended = find_ended()) return std::move(*ended);
-    constexpr milliseconds kPause(10);  // without a pidfd
+    constexpr milliseconds kPause(10);  // without a handle
     constexpr milliseconds kLongest(60'000);
     milliseconds pause = kLongest;
     std::vector<pollfd> waiting;

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/error.h"
+#include "support/system.h"
 
 namespace fxtrace::internal {
 namespace {
@@ -74,7 +74,7 @@ ModelFile::ModelFile(std::string path) : path_(std::move(path)) {
 }
 
 ModelFile ModelFile::of_bytes(std::string_view bytes, std::string path) {
-  Descriptor file(::memfd_create("fxtrace", MFD_CLOEXEC));
+  Descriptor file = memory_file();
   while (file && !bytes.empty()) {
     const ssize_t written = ::write(file.number(), bytes.data(), bytes.size());
     if (written < 0 && errno != EINTR) file = Descriptor();

@@ -48,6 +48,7 @@ constexpr std::size_t kPages = 8192;
 // written after a fork would be copied first, and there is a fork for each model.  SQLite accepts this
 // memory only before its first use.
 void keep_pages_from_forks() {
+#ifdef MADV_DONTFORK
   int header = 0;
   sqlite3_config(SQLITE_CONFIG_PCACHE_HDRSZ, &header);
   const std::size_t slot = kPageSize + static_cast<std::size_t>(header);
@@ -59,6 +60,7 @@ void keep_pages_from_forks() {
                         sqlite3_config(SQLITE_CONFIG_PAGECACHE, pages, static_cast<int>(slot),
                                        static_cast<int>(kPages)) == SQLITE_OK;
   if (!is_taken) ::munmap(pages, size);
+#endif
 }
 
 }  // namespace

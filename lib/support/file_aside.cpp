@@ -8,9 +8,10 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "support/system.h"
 
 namespace fxtrace::internal {
 namespace {
@@ -29,12 +30,14 @@ void check(bool done) {
 
 }  // namespace
 
-FileAside::FileAside() : descriptor_(::memfd_create("fxtrace", MFD_CLOEXEC)) { check(bool(descriptor_)); }
+FileAside::FileAside() : descriptor_(memory_file()) { check(bool(descriptor_)); }
 
 FileAside::FileAside(std::filesystem::path target) : target_(std::move(target)) {
   const std::string folder = target_.has_parent_path() ? target_.parent_path().string() : ".";
+#ifdef O_TMPFILE
   descriptor_ = Descriptor(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kNewFiles));
   if (descriptor_) return;
+#endif
   // What it replaces may be secret.
   struct stat status{};
   const mode_t mode = ::stat(target_.c_str(), &status) == 0 ? status.st_mode & kNewFiles : kNewFiles;
@@ -57,7 +60,7 @@ void FileAside::replace_target() {
     check(::fchmod(descriptor(), status.st_mode & kPermissions) == 0);
   }
   if (path_.empty()) {
-    const std::string own = "/proc/self/fd/" + std::to_string(descriptor());
+    const std::string own = kOwnDescriptors + ("/" + std::to_string(descriptor()));
     create([&] { return ::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0; });
   }
   // close() may report a write that failed.

@@ -10,6 +10,8 @@ from pathlib import Path
 from common import PINNED, TOOLS, WORK, Failure, Made, run
 
 SOURCES = WORK / "sources"
+TARGETS = PINNED["targets"] | PINNED["only compiled"]
+OF_LINUX = ["libseccomp", "jemalloc"]
 
 
 def apt_options() -> list[str]:
@@ -65,7 +67,7 @@ def compilers(target: str) -> Path:
     """A folder with cc, c++, ar and ranlib for the target."""
     folder = WORK / "compilers" / target
     folder.mkdir(parents=True, exist_ok=True)
-    triple = PINNED["targets"][target]["zig"]
+    triple = TARGETS[target]["zig"]
     for name, words in {"cc": f"cc -target {triple}", "c++": f"c++ -target {triple}", "ar": "ar", "ranlib": "ranlib"}.items():
         script = folder / name
         text = f'#!/bin/sh\nexec "{zig()}" {words} "$@"\n'
@@ -77,14 +79,20 @@ def compilers(target: str) -> Path:
 
 def environment(target: str) -> dict[str, str]:
     tools = compilers(target)
+    # zlib takes every macOS for one of the last century, which had no such function.
+    of_zlib = " -Dfdopen=fdopen" if is_macos(target) else ""
     return {"CC": str(tools / "cc"), "CXX": str(tools / "c++"), "AR": str(tools / "ar"), "RANLIB": str(tools / "ranlib"),
             "ZIG_GLOBAL_CACHE_DIR": str(WORK / "zig"), "ZIG_LOCAL_CACHE_DIR": str(WORK / "zig"), "CCACHE_DISABLE": "1",
             # Of paths that a debug line or an assertion would name, nothing is left but what is under the source.
-            "CFLAGS": flags(), "CXXFLAGS": flags()}
+            "CFLAGS": flags() + of_zlib, "CXXFLAGS": flags()}
 
 
 def flags() -> str:
     return f"-O2 -g0 -fPIC -fno-sanitize=all -ffile-prefix-map={WORK}=. -D_LARGEFILE64_SOURCE"
+
+
+def is_macos(target: str) -> bool:
+    return target.endswith("-macos")
 
 
 def toolchain(target: str) -> Path:
@@ -92,12 +100,13 @@ def toolchain(target: str) -> Path:
     tools, prefix = compilers(target), prefix_of(target)
     file = WORK / "compilers" / target / "toolchain.cmake"
     file.write_text(f"""\
-set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_NAME {"Darwin" if is_macos(target) else "Linux"})
 set(CMAKE_SYSTEM_PROCESSOR {target.split("-")[0]})
 set(CMAKE_C_COMPILER {tools}/cc)
 set(CMAKE_CXX_COMPILER {tools}/c++)
 set(CMAKE_AR {tools}/ar)
 set(CMAKE_RANLIB {tools}/ranlib)
+set(CMAKE_INSTALL_NAME_TOOL /bin/true)  # CMake wants one for macOS, and nothing is installed there
 set(CMAKE_FIND_ROOT_PATH {prefix})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
@@ -130,7 +139,9 @@ def build(target: str) -> None:
     prefix, env = prefix_of(target), environment(target)
     jobs = str(os.cpu_count() or 1)
     for name in PINNED["libraries"]:
-        made = Made(f"{target}-{name}", PINNED["libraries"][name], PINNED["python"]["ziglang"], PINNED["targets"][target], flags(),
+        if is_macos(target) and name in OF_LINUX:
+            continue
+        made = Made(f"{target}-{name}", PINNED["libraries"][name], PINNED["python"]["ziglang"], TARGETS[target], flags(),
                     CMAKE_OPTIONS.get(name), CONFIGURE_OPTIONS.get(name))
         if made:
             continue

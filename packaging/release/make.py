@@ -41,13 +41,27 @@ def build(targets: list[str]) -> None:
             program.build(target)
 
 
+def compile_only(target: str) -> None:
+    with Step("Debian's sources"):
+        libraries.fetch()
+    with Step("libraries"):
+        libraries.build(target)
+    with Step(f"program for {target}"):
+        program.build(target, "fxtrace")
+    say(f"{(program.folder_of(target) / 'bin' / 'fxtrace').relative_to(ROOT)} is compiled and linked; it is no part of a release")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/release")
     parser.add_argument("--native", action="store_true", help="for this machine's processor alone")
+    parser.add_argument("--only-compile", choices=PINNED["only compiled"], help="the program for a system on which nothing is tested")
     parser.add_argument("--cut", metavar="VERSION", help="make what stands under Unreleased in CHANGELOG.md that version, and commit it")
     arguments = parser.parse_args()
     if arguments.cut:
         cut.cut(arguments.cut)
+        return
+    if arguments.only_compile:
+        compile_only(arguments.only_compile)
         return
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH") or run("git", "log", "-1", "--format=%ct", cwd=ROOT))
     if run("git", "status", "--porcelain", "--untracked-files=no", cwd=ROOT).strip():

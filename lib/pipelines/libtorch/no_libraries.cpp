@@ -1,4 +1,4 @@
-// A replacement for operator_libraries.cpp in a static program, which cannot open shared libraries.
+// A replacement for operator_libraries.cpp in programs that cannot load LibTorch, as static ones.
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,9 +11,9 @@ namespace fxtrace::internal {
 namespace {
 
 [[noreturn]] void refuse(const std::string& user) {
-  std::vector<std::string> hints{"the wheel (pip install fxtrace) and the Debian package can"};
+  std::vector<std::string> hints{"the wheel (pip install fxtrace) and the Debian package for Linux can"};
   if (user == "--op-library") hints.emplace_back("--op-schema declares operators without it");
-  throw input_error("this fxtrace is a static program, which cannot load LibTorch, and " + user + " needs it",
+  throw input_error("this fxtrace is built without a way to load LibTorch, and " + user + " needs it",
                     std::move(hints));
 }
 
