@@ -263,7 +263,8 @@ std::optional<std::string> SetMatcher::refusal(const ModuleGraph& graph, const N
     if (failed.size() < fewest) reasons.clear();
     fewest = std::min(fewest, failed.size());
     std::string reason = joined(failed, {}, ", and ");
-    if (failed.size() == fewest && reasons.size() < kMostShown &&
+    const std::size_t most = fewest == 1 ? kMostShown : 1;
+    if (failed.size() == fewest && reasons.size() < most &&
         std::ranges::find(reasons, reason) == reasons.end())
       reasons.push_back(std::move(reason));
   }

@@ -170,7 +170,7 @@ class OrderText : Document {
     });
     const std::size_t left_out = cut_rows(folded);
     TextTable table{{{"#", true},
-                     {"Parameter", false, 22},
+                     {"Parameter", false, 30, Keep::kEnd},
                      {"Type", false, 16},
                      {"Bytes", true},
                      {"In calls", false, 10}}};
@@ -190,8 +190,11 @@ class OrderText : Document {
   }
 
   void buckets(const UseOrder::Buckets& buckets) {
-    TextTable table{
-        {{"#", true}, {"Bytes", true}, {"Params", true}, {"First", false, 16}, {"Last", false, 16}}};
+    TextTable table{{{"#", true},
+                     {"Bytes", true},
+                     {"Params", true},
+                     {"First", false, 16, Keep::kEnd},
+                     {"Last", false, 16, Keep::kEnd}}};
     auto shown = buckets.list;
     const std::size_t left_out = cut_rows(shown);
     for (const auto& [parameters, bytes] : shown) {

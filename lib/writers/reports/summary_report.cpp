@@ -94,7 +94,8 @@ class SummaryReport : Document {
     const auto room = [&] { return std::max(layout_.width, kLeastTable) - (bar == 0 ? 0 : bar + kGap); };
     const auto fits = [&] { return table.width() <= room(); };
     const auto can_be_cut = [&] { return table.least_width() <= room(); };
-    // Rounds numbers, evaluates expressions, and cuts texts, until the table fits.  Names are cut last.
+    // Rounds numbers, evaluates expressions, leaves out columns of texts, and cuts texts, until the table
+    // fits. Names are cut last.
     std::size_t& name = table.columns[0].least;
     name = std::max(name, std::min(table.columns[0].width, room() / 2));
     if (!fits()) round("MACs");
@@ -107,10 +108,8 @@ class SummaryReport : Document {
     }
     if (!can_be_cut()) bar = 0;
     if (!can_be_cut() && place("Bytes") < table.columns.size()) table.remove(place("Bytes"));
+    while (!can_be_cut() && !table.columns[1].right) table.remove(1);
     table.cut_to(room());
-    const std::size_t least_name = std::exchange(name, 0);
-    table.cut_to(room(), kLeastCell);
-    name = least_name;
     table.cut_to(room(), kLeastCell);
     if (bar != 0) {
       if (fits()) bar = std::min(kMostBar, bar + room() - table.width());

@@ -288,6 +288,8 @@ TEST_CASE("check: the rules of quantization", "[check]") {
     return found;
   };
   CHECK(ids("%output = output[output](%d2)").empty());
+  CHECK(ids("%add = call_function[quantized.add.default](%q, %q2, 0.5, 0)\n%output = output[output](%add)")
+            .front() == "integer-operators");
   CHECK(ids(R"(
       %q3 = call_function[quantized_decomposed.quantize_per_tensor.default](%d2, 0.25, 0, -128, 127, dtype("int8"))
       %add = call_function[aten.add.Tensor](%q3, 1)
