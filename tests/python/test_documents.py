@@ -26,9 +26,10 @@ def share(program) -> pathlib.Path:
 
 
 def options(program, command: str) -> list[str]:
-    """Every option's long name, from --help."""
+    """Every option's long names, from --help."""
     text = program.stdout(*([command] if command else []), "--help").decode()
-    return re.findall(r"^ +(?:-\w, +)?(--[\w-]+)", text, re.MULTILINE)
+    names = re.findall(r"^ +((?:-\w, +)?(?:--[\w-]+, )*--[\w-]+)", text, re.MULTILINE)
+    return [name for line in names for name in re.findall(r"--[\w-]+", line)]
 
 
 # --- manual pages ---
@@ -62,7 +63,7 @@ def test_page(program, share, command):
     names = options(program, command)
     assert "--help" in names
     for name in names:
-        assert re.search(rf"^ +(-\w, )?{name}\b", text, re.MULTILINE), name
+        assert re.search(rf"^ +(-\w, |--[\w-]+, )?{name}\b", text, re.MULTILINE), name
     # What is said of each is all there, and what can be typed can be pasted.
     words = " ".join(text.split())
     for line in program.stdout(*([command] if command else []), "--help").decode().split("\n\n")[0].splitlines()[1:]:
