@@ -183,6 +183,13 @@ def test_conditions(program, tmp_path, where, reason):
     assert reasons == ({reason} if reason else set())
 
 
+def test_the_nearest_row_tells_why(program, tmp_path):
+    rows = [{"op": "aten.conv2d.default", "where": where} for where in ({"groups": 2, "padding": 5}, {"groups": 3}, {"groups": 1, "padding": 0})]
+    document = json.loads(program.stdout("partition", harness.SAMPLES + "/vision_exported.pt2", "--ops", npu(tmp_path, *rows), "--json"))
+    reasons = {each["text"] for each in document["reasons"] if each["target"] == "aten.conv2d.default"}
+    assert "groups is 1, only 3 is taken; or padding is 1, only 0 is taken" in reasons
+
+
 def test_types_of_modules(program, tmp_path):
     """A row may name a module, which is taken as a whole where its attributes fit."""
     path = harness.SAMPLES + "/vision_exported.pt2"

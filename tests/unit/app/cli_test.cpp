@@ -331,6 +331,9 @@ TEST_CASE("cli: trace", "[cli]") {
   CHECK(run({"trace", model, "-f", "json", "-o", dot}).code == 0);
   CHECK(content(dot) == result.out);
   CHECK(folder.files() == 1);
+  for (const auto& [command, name, other] :
+       {std::array{"trace", "mermaid", "mmd"}, std::array{"summary", "md", "markdown"}})
+    CHECK(run({command, model, "-f", name}).out == run({command, model, "-f", other}).out);
   CHECK(run({"trace", model, "-o", folder / "no/such/folder.json"}).code == 3);
 }
 
