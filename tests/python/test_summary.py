@@ -211,7 +211,7 @@ def test_the_table_fits_the_terminal(program, net, columns):
     assert "\x1b" not in plain
     assert run_in_terminal(program, columns, "summary", net, TERM="dumb") == plain
     help_text = run_in_terminal(program, columns, "summary", "--help").partition("Usage:")[2]  # examples are not broken
-    assert max(map(len, help_text.splitlines())) <= max(columns, 60)
+    assert max(map(len, help_text.splitlines())) <= max(columns, 80)
     narrow = run_in_terminal(program, 200, "summary", net, COLUMNS=str(columns))
     assert narrow == text
 
