@@ -7,10 +7,10 @@ import json
 import os
 import pty
 import re
+import select
 import struct
 import subprocess
 import termios
-import time
 
 import harness
 import jsonschema_rs
@@ -248,12 +248,13 @@ def test_progress_of_a_pipe(program, net):
         content = file.read()
         process.stdin.write(content[:-1])
         process.stdin.flush()
-        time.sleep(1.2)
+        assert select.select([outside], [], [], 60)[0]
+        told = os.read(outside, 65536)
         process.stdin.write(content[-1:])
         process.stdin.close()
         assert process.wait(60) == 0
+    told = (told + os.read(outside, 65536)).decode()
     os.close(inside)
-    told = os.read(outside, 65536).decode()
     os.close(outside)
     assert told.startswith("\r\x1b[Kreading stdin: ") and told.endswith("\r\x1b[K")
 
