@@ -253,7 +253,7 @@ def test_progress_of_a_pipe(program, net):
         process.stdin.write(content[-1:])
         process.stdin.close()
         assert process.wait(60) == 0
-    told = (told + os.read(outside, 65536)).decode()
+    told = (told + os.read(outside, 65536)).decode().removeprefix("fxtrace: waiting for stdin\r\n")  # on a busy machine
     os.close(inside)
     os.close(outside)
     assert told.startswith("\r\x1b[Kreading stdin: ") and told.endswith("\r\x1b[K")
