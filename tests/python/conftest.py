@@ -28,6 +28,15 @@ def pytest_configure(config):
             signal.signal(sent, signal.SIG_DFL)
 
 
+@pytest.fixture(autouse=True)
+def torch_is_as_before():
+    """Tests of other files follow in the same process."""
+    yield
+    if torch := sys.modules.get("torch"):
+        assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled(), "gradients are off after the test"
+        assert torch._C._functorch.peek_interpreter_stack() is None, "vmap is on after the test"
+
+
 @pytest.fixture(scope="session")
 def program(request):
     path = harness.find_program(request.config.getoption("--fxtrace"))

@@ -64,7 +64,7 @@ def test_samples(program, sample):
             continue
         assert result.returncode == 0, (options, result.stdout, result.stderr)
         assert result.stdout.startswith("equal, bit for bit: ")
-        if sample["failed"]:
+        if sample["failed"] and sample["file"] != "attributes.pt":  # which needs no more than its inputs
             assert "failed to trace, so nothing inside was compared" in result.stdout
 
 

@@ -250,7 +250,7 @@ class SummaryReport : Document {
     }
     const bool has_costs = summary_.has_costs();
     if (summary_.model.is_torchscript() && !summary_.has_shapes() && !has_costs && !summary_.inputs.empty())
-      lines.emplace_back("Shapes and MACs need the shapes of the inputs: --input NAME=SPEC");
+      lines.emplace_back("Shapes and MACs need the shapes of the inputs, which --input gives");
     if (std::ranges::any_of(summary_.rows, is_counted_elsewhere))
       lines.emplace_back("(...) are shared with another module and counted there");
     if (has_costs && std::ranges::any_of(summary_.rows, &SummaryRow::is_in_body))

@@ -607,7 +607,7 @@ TEST_CASE("summary: an input that the program fixed shows its value", "[summary]
 TEST_CASE("summary: shapes of TorchScript need those of inputs", "[summary]") {
   GraphCollection collection = blocks();
   collection.model.kind = "torchscript";
-  const std::string told = "Shapes and MACs need the shapes of the inputs: --input NAME=SPEC";
+  const std::string told = "Shapes and MACs need the shapes of the inputs, which --input gives";
   CHECK(text_of(summarize_model(collection)).find(told) == std::string::npos);
   for (ModuleRecord& module : collection.modules) module.outputs = std::nullopt;
   ModuleGraph& root = collection.graphs.front();
