@@ -147,9 +147,9 @@ bool asks_for_build(const std::vector<std::string>& args) {
          std::ranges::count(args, "--json") == 1;
 }
 
-}  // namespace
-
 constexpr std::size_t kLeastHelpWidth = 60;  // half of it is the column of names
+
+}  // namespace
 
 CommandLine::CommandLine(std::string_view only)
     : app_("Trace PyTorch models into torch.fx graphs, without Python.", "fxtrace") {

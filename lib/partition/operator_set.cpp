@@ -258,6 +258,7 @@ std::optional<std::string> SetMatcher::refusal(const ModuleGraph& graph, const N
     std::vector<std::string> failed;
     for (const Predicate& predicate : row->where) {
       if (auto reason = failure(predicate, call)) failed.push_back(*std::move(reason));
+      if (failed.size() > fewest) break;  // another row is nearer
     }
     if (failed.empty()) return std::nullopt;
     if (failed.size() < fewest) reasons.clear();
