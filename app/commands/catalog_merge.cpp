@@ -22,11 +22,11 @@
 #include <unistd.h>
 
 #include "app/cli.h"
+#include "app/process/child_process.h"
 #include "app/process/resource_limits.h"
 #include "catalog/database.h"
 #include "catalog/untrusted_database.h"
 #include "support/descriptor_stream.h"
-#include "support/system.h"
 
 namespace fxtrace::internal::cli {
 namespace {
@@ -242,10 +242,8 @@ std::optional<catalog::FileRows> CatalogSource::next() {
 }
 
 void CatalogSource::start(Console& console) {
-  std::array<int, 2> ends{};
-  if (!make_pipe(ends)) throw input_error("cannot make a pipe: " + std::generic_category().message(errno));
-  messages_ = Descriptor(ends[0]);
-  const Descriptor write(ends[1]);
+  auto [messages, write] = open_pipe();
+  messages_ = std::move(messages);
 #ifdef F_SETPIPE_SZ  // is only faster
   constexpr int kPipe = 1 << 20;
   ::fcntl(write.number(), F_SETPIPE_SZ, kPipe);

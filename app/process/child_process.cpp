@@ -100,7 +100,7 @@ void close_others(std::vector<int> kept) {
   close_range(from, ~0U);
 }
 
-Messages::Messages(bool colour) : colour_(colour) {
+Pipe open_pipe() {
   std::array<int, 2> ends{};
   if (!make_pipe(ends)) {
     const int code = errno;
@@ -108,13 +108,14 @@ Messages::Messages(bool colour) : colour_(colour) {
     if (code == EMFILE) hints = {"a larger `ulimit -n` allows more"};
     throw input_error(std::string("cannot make a pipe: ") + std::strerror(code), hints);
   }
-  read_ = Descriptor(ends[0]);
-  write_ = Descriptor(ends[1]);
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
+Messages::Messages(bool colour) : pipe_(open_pipe()), colour_(colour) {}
+
 void Messages::begin() {
-  write_ = Descriptor();
-  ::fcntl(read_.number(), F_SETFL, O_NONBLOCK);
+  pipe_.write = Descriptor();
+  ::fcntl(pipe_.read.number(), F_SETFL, O_NONBLOCK);
 }
 
 bool Messages::copy() {
@@ -123,7 +124,7 @@ bool Messages::copy() {
       64;  // a child that writes without end must not keep the parent from checking the time
   std::array<char, 16'384> bytes{};
   for (int reads = 0; reads < kReads; ++reads) {
-    const ssize_t size = ::read(read_.number(), bytes.data(), bytes.size());
+    const ssize_t size = ::read(pipe_.read.number(), bytes.data(), bytes.size());
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return size < 0 && errno == EAGAIN;
     line_.append(bytes.data(), static_cast<std::size_t>(size));

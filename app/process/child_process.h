@@ -44,6 +44,11 @@ class ByteProgress {
 // are kept.
 void close_others(std::vector<int> kept);
 
+struct Pipe {
+  Descriptor read, write;  // its ends
+};
+Pipe open_pipe();  // throws Error(kInput)
+
 // Relays a child's stderr through a pipe: with the descriptor itself, the child could read from a terminal or
 // overwrite a log file.
 class Messages {
@@ -51,9 +56,9 @@ class Messages {
   // With `colour`, passes on the colour sequences that Console and the log write.  Throws Error(kInput).
   explicit Messages(bool colour);
 
-  int child_end() const { return write_.number(); }  // to be the child's stderr
-  void begin();                                      // called in the parent, after the fork
-  int number() const { return read_.number(); }
+  int child_end() const { return pipe_.write.number(); }  // to be the child's stderr
+  void begin();                                           // called in the parent, after the fork
+  int number() const { return pipe_.read.number(); }
   // Copies available text to stderr, with unprintable characters escaped, up to kMaxBytes in total.  Returns
   // false at the end.
   bool copy();
@@ -64,8 +69,8 @@ class Messages {
  private:
   void show(std::string_view line);
 
+  Pipe pipe_;
   bool colour_;
-  Descriptor read_, write_;
   std::string line_;  // unfinished line
   std::size_t said_ = 0;
 };

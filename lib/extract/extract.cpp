@@ -31,11 +31,10 @@ bool is_within(std::string_view path, std::string_view module) {
   return path == module || QualifiedName(path).is_below(module);
 }
 
-Error no_such(const std::string& what, const std::string& name, const std::vector<std::string>& names) {
+Error no_such(const std::string& what, const std::string& name, const std::vector<std::string>& names,
+              std::vector<std::string> hints = {}) {
   const std::string nearest = find_nearest(name, names);
-  std::vector<std::string> hints;
-  if (!nearest.empty()) hints.push_back("did you mean " + shell_word(nearest) + "?");
-  if (what == "node") hints.emplace_back("names are those of fxtrace trace -f text with the same options");
+  if (!nearest.empty()) hints.insert(hints.begin(), "did you mean " + shell_word(nearest) + "?");
   return usage_error("there is no " + what + " '" + name + "'", std::move(hints));
 }
 
@@ -195,7 +194,7 @@ class Finder {
       if (found != by_name.end()) return found->second;
       std::vector<std::string> names;
       for (std::size_t i = 0; i < size; ++i) names.push_back(nodes.node(i).name);
-      throw no_such("node", name, names);
+      throw no_such("node", name, names, {"names are those of fxtrace trace -f text with the same options"});
     };
     std::vector<bool> after(size, part_.from.empty()), before(size);
     std::vector<std::size_t> from, to;

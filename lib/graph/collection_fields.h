@@ -195,6 +195,7 @@ void describe(auto& io, Like<GraphSignature::Entry> auto& entry) {
   is_user ? io.added("path", entry.path) : io.optional("path", entry.path);
   io.optional("value", entry.value);
   io.nullable("node", entry.node);
+  io.optional("named", entry.is_named);
 }
 
 void describe(auto& io, Like<GraphSignature> auto& signature) {

@@ -220,6 +220,7 @@ struct GraphSignature {
     std::vector<Argument> path;         // user inputs and outputs: keys and positions, outermost first
     std::optional<Argument> value;      // the value of a user input or output that the program fixed
     NodeId node;                        // the node with the value in this graph; invalid when there is none
+    bool is_named = false;              // a result: its name is none that torch makes from the operator's
   };
   std::vector<Entry> inputs, outputs;
 };

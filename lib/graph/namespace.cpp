@@ -138,4 +138,11 @@ std::string name_candidate(std::string_view target, bool is_function) {
   return snake_case(strip_magic(is_function ? parse_target(target).name : target));
 }
 
+bool is_name_from(std::string_view name, std::string_view target) {
+  const std::string base = split_number(std::string(name)).base;
+  const std::string candidate = name_candidate(target, true);
+  const std::string_view overload = parse_target(target).overload;
+  return base == candidate || base == candidate + "_" + snake_case(overload);
+}
+
 }  // namespace fxtrace::internal

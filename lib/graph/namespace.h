@@ -45,4 +45,8 @@ class Namespace {
 // parts as well ("pkg.ops.nms"), the caller passes its last part.
 std::string name_candidate(std::string_view target, bool is_function);
 
+// Returns whether torch may have made the name from the target of a function: "add", "add_3" and "add_tensor"
+// from "aten.add.Tensor".
+bool is_name_from(std::string_view name, std::string_view target);
+
 }  // namespace fxtrace::internal

@@ -141,6 +141,18 @@ std::string function_name(const TargetParts& parts) {
   return std::string(name);
 }
 
+// Returns the names that someone chose for results: "logits, loss".
+std::string chosen_names(const std::vector<GraphSignature::Entry>& outputs) {
+  constexpr std::size_t kMost = 4;
+  std::string text;
+  std::size_t count = 0;
+  for (const GraphSignature::Entry& output : outputs) {
+    if (output.is_named && count++ < kMost) append(text, output.name);
+  }
+  if (count > kMost) append(text, "and " + std::to_string(count - kMost) + " more");
+  return text;
+}
+
 }  // namespace
 
 Labels::Labels(const GraphCollection& collection, const Outline& outline, bool with_order)
@@ -505,6 +517,7 @@ void Labels::describe_node(Index index, Label& label) const {
       break;
     case Opcode::kOutput:
       label.title = "output";
+      if (item.graph->signature) label.details = chosen_names(item.graph->signature->outputs);
       break;
   }
   const std::string& scope = outline_[outline_.module_around(index)].path;

@@ -328,23 +328,44 @@ Expression with_sides_swapped(const Expression& guard) {
              : Expression::comparison(std::string(found->second), guard.parts()[1], guard.parts()[0]);
 }
 
+// Returns the conditions that the guard joins, as texts that do not depend on the order of sides: those of
+// "8 >= s0 >= 2" are those of "2 <= s0 <= 8".
+std::set<std::string> conditions(const Expression& guard) {
+  std::set<std::string> texts;
+  const auto add = [&](const Expression& part) {
+    texts.insert(std::min(part.text(), with_sides_swapped(part).text()));
+  };
+  if (guard.kind() == Expression::Kind::kAnd) {
+    for (const Expression& part : guard.parts()) add(part);
+  } else {
+    add(guard);
+  }
+  return texts;
+}
+
 }  // namespace
 
 std::vector<GuardExplanation> find_guards(const GraphCollection& collection, const std::string& asked) {
   const auto wanted = number_in<std::int64_t>(asked);
-  const Expression expression = Expression::parse(asked);
-  const std::string text = expression.text(), swapped = with_sides_swapped(expression).text();
-  std::vector<GuardExplanation> found;
+  const std::set<std::string> asked_conditions = conditions(Expression::parse(asked));
+  std::vector<GuardExplanation> found, with_others;
   std::vector<std::string> all;
   for (const ModuleGraph& graph : collection.graphs) {
     for (const Guard& guard : graph.guards) {
       all.push_back(guard.expr.text());
       const auto number = std::ssize(all);
-      if (wanted ? number == *wanted : all.back() == text || all.back() == swapped)
-        found.push_back({graph.module, number, guard});
+      if (wanted) {
+        if (number == *wanted) found.push_back({graph.module, number, guard});
+        continue;
+      }
+      const std::set<std::string> own = conditions(guard.expr);
+      if (std::ranges::includes(own, asked_conditions))
+        (own.size() == asked_conditions.size() ? found : with_others)
+            .push_back({graph.module, number, guard});
     }
   }
   if (!found.empty()) return found;
+  if (!with_others.empty()) return with_others;
   std::vector<std::string> details;
   if (all.empty()) {
     details.emplace_back("no graph has a guard");

@@ -174,7 +174,8 @@ struct GuardExplanation {
 };
 
 // Returns the guard with that number, or all guards with that expression, whichever side of a comparison is
-// first.  Throws Error(kUsage), with the nearest expression, when there is none.
+// first; when there is none, those that join it with others: "2 <= s0 <= 8" for "s0 <= 8".  Throws
+// Error(kUsage), with the nearest expression, when no guard has it.
 std::vector<GuardExplanation> find_guards(const GraphCollection& collection, const std::string& asked);
 
 // --- everything together ---

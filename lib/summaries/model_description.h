@@ -16,6 +16,7 @@ struct PortInfo {
   Meta meta;         // as far as known
   std::optional<Argument> default_value;  // inputs only
   std::optional<Argument> fixed;          // the only value, when the program was specialized for it
+  std::string label = {};                 // the name that someone chose for an output
 };
 
 struct MethodInfo {

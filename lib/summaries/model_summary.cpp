@@ -1,6 +1,7 @@
 #include "summaries/model_summary.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -111,16 +112,29 @@ std::vector<ModelSummary::Port> inputs_of(const ModuleGraph& of) {
   return ports;
 }
 
-void add_outputs(const Graph& graph, const Argument& argument, const std::string& name,
+using Labels = std::map<NodeId, std::string_view>;
+
+Labels labels_of_outputs(const ModuleGraph& of) {
+  Labels labels;
+  if (!of.signature) return labels;
+  for (const auto& entry : of.signature->outputs) {
+    if (entry.is_named && entry.node.valid()) labels.emplace(entry.node, entry.name);
+  }
+  return labels;
+}
+
+void add_outputs(const Graph& graph, const Argument& argument, const std::string& name, const Labels& labels,
                  std::vector<ModelSummary::Port>& ports) {
   const auto below = [&](const std::string& part) { return name.empty() ? part : name + "." + part; };
   if (const auto* id = argument.get_if<NodeId>()) {
     ports.push_back({name, *graph.node(*id).meta});
+    if (const auto label = labels.find(*id); label != labels.end()) ports.back().label = label->second;
   } else if (const auto* items = items_of(argument)) {
     const auto* tuple = argument.get_if<Argument::Tuple>();
     const auto* names = tuple != nullptr ? tuple->names.get() : nullptr;
     for (std::size_t i = 0; i < items->size(); ++i)
-      add_outputs(graph, (*items)[i], below(names != nullptr ? names->fields[i] : std::to_string(i)), ports);
+      add_outputs(graph, (*items)[i], below(names != nullptr ? names->fields[i] : std::to_string(i)), labels,
+                  ports);
   } else if (const auto* dict = argument.get_if<Argument::Dict>()) {
     for (const auto& [key, item] : dict->items) {
       const auto* text = key.get_if<std::string>();
@@ -129,7 +143,7 @@ void add_outputs(const Graph& graph, const Argument& argument, const std::string
                   below(text != nullptr     ? *text
                         : number != nullptr ? std::to_string(*number)
                                             : std::string("?")),
-                  ports);
+                  labels, ports);
     }
   }
 }
@@ -253,12 +267,14 @@ class Summarizer {
 
   void add_ports() {
     if (collection_.graphs.empty() || !collection_.graphs.front().module.empty()) return;
-    const Graph& graph = collection_.graphs.front().graph;
-    summary_.inputs = inputs_of(collection_.graphs.front());
+    const ModuleGraph& root = collection_.graphs.front();
+    const Graph& graph = root.graph;
+    summary_.inputs = inputs_of(root);
+    const Labels labels = labels_of_outputs(root);
     for (const NodeId id : graph.order()) {
       const Node& node = graph.node(id);
       if (node.op == Opcode::kOutput && !node.args.empty())
-        add_outputs(graph, node.args.front(), "", summary_.outputs);
+        add_outputs(graph, node.args.front(), "", labels, summary_.outputs);
     }
   }
 

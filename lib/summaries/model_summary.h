@@ -91,6 +91,7 @@ struct ModelSummary {
     std::string name;  // for an output, its path in the result: "0", "boxes.1"; "" for the result itself
     Meta meta;
     std::optional<Argument> fixed = std::nullopt;  // the only value of an input that the program fixed
+    std::string label = {};                        // the name that someone chose for an output
   };
   struct FailedModule {
     std::string path, type;

@@ -257,6 +257,7 @@ class SignatureEntry:
     persistent: bool | None = None
     path: tuple[Any, ...] | None = None
     value: Any = None
+    named: bool | None = None
 
     def __hash__(self) -> int:
         return hash((self.role, self.name, self.node))
@@ -271,6 +272,7 @@ class SignatureEntry:
             value.get("persistent"),
             optional(lambda items: tuple(map(decode, items)), value.get("path")),
             decode(value.get("value")),
+            value.get("named"),
         )
 
 

@@ -53,7 +53,8 @@ def test_rename(program, files, name):
     with pytest.raises(Exception):  # noqa: B017 - the kind is torch's matter; the guards have the new names
         loaded.module()(torch.randn(65, 4))
     shown = subprocess.run([program.path, "summary", out], capture_output=True, text=True, check=True).stdout
-    assert "pixels" in shown and "rows" in shown
+    assert "pixels" in shown and "rows" in shown and "Outputs  scores" in shown
+    assert "\nscores " in subprocess.run([program.path, "inspect", out], capture_output=True, text=True, check=True).stdout
     graph = subprocess.run([program.path, "trace", out, "--no-default-leaves", "-f", "text"], capture_output=True, text=True, check=True).stdout
     assert "%scores = " in graph and "float32[rows, 2]" in graph
     assert "no dimension, input or result" in convert(program, files, name, "--rename", "pixls=a", code=2)

@@ -77,6 +77,7 @@ std::vector<MethodInfo> BoundExportedProgram::methods(ModuleId module) const {
     const auto& entry = signature.outputs[i];
     if (!is_result(entry.role)) continue;
     forward.outputs.push_back(port(entry, path_text(entry.path), outputs[i]));
+    if (entry.is_named) forward.outputs.back().label = entry.name;
   }
   return {std::move(forward)};
 }

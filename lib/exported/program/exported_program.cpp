@@ -6,8 +6,10 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "analysis/program_operations.h"
 #include "exported/program/graph_reader.h"
 #include "exported/program/same_calls.h"
+#include "graph/namespace.h"
 #include "shapes/tensor_options.h"
 #include "support/error.h"
 #include "support/text/did_you_mean.h"
@@ -270,9 +272,17 @@ void ExportedProgram::read_signature(const JsonValue& signature) {
     inputs.fail("found " + std::to_string(signature_.inputs.size()) + " entries, but the graph has " +
                 std::to_string(inputs_.size()) + " inputs");
   }
-  if (const std::size_t count = graph().outputs().size(); signature_.outputs.size() != count) {
+  const std::vector<Argument> values = graph().outputs();
+  if (signature_.outputs.size() != values.size()) {
     outputs.fail("found " + std::to_string(signature_.outputs.size()) + " entries, but the graph has " +
-                 std::to_string(count) + " outputs");
+                 std::to_string(values.size()) + " outputs");
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    GraphSignature::Entry& entry = signature_.outputs[i];
+    const auto* value = values[i].get_if<NodeId>();
+    if (value == nullptr || !is_result(entry.role)) continue;
+    const Node& node = graph().node(*value);
+    entry.is_named = node.op == Opcode::kCallFunction && !is_name_from(entry.name, *node.target);
   }
 }
 

@@ -179,6 +179,7 @@ void describe_ports(auto& io, const MethodInfo& method) {
     io.list(are_inputs ? "inputs" : "outputs", are_inputs ? method.inputs : method.outputs,
             [&](const PortInfo& port) {
               io.field("name", port.name);
+              if (!are_inputs) io.optional("label", port.label);
               io.nullable("type", port.meta.type);
               io.nullable("shape", port.meta.shape);
               io.dtype("dtype", port.meta);

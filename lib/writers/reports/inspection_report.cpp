@@ -155,8 +155,10 @@ class InspectionText : Document {
     table(inputs);
     line();
     TextTable outputs{{{"output"}, {"type"}}};
-    for (const PortInfo& output : method.outputs)
-      outputs.rows.push_back({output.name.empty() ? "(result)" : output.name, port_text(output)});
+    for (const PortInfo& output : method.outputs) {
+      const std::string& name = output.label.empty() ? output.name : output.label;
+      outputs.rows.push_back({name.empty() ? "(result)" : name, port_text(output)});
+    }
     if (method.outputs.empty()) outputs.rows.push_back({"(none)", ""});
     table(outputs);
     line();

@@ -38,6 +38,7 @@ void describe(auto& io, const ModelSummary& summary) {
   };
   const auto describe_port = [&](const ModelSummary::Port& port) {
     io.field("name", port.name);
+    io.optional("label", port.label);
     io.nullable("type", port.meta.type);
     shape_and_dtype(port.meta);
     if (io.has("value", port.fixed.has_value()))

@@ -207,8 +207,8 @@ class SummaryReport : Document {
   // Returns names and types of inputs or outputs: "x", "float32[1, 3, 224, 224]".
   static std::vector<Line> port_lines(const std::vector<ModelSummary::Port>& ports) {
     std::vector<Line> lines;
-    for (const auto& [name, meta, fixed] : ports)
-      lines.emplace_back(one_line(name),
+    for (const auto& [name, meta, fixed, label] : ports)
+      lines.emplace_back(one_line(label.empty() ? name : label),
                          one_line(fixed ? print_argument(*fixed) + " (fixed)" : value_or_type(meta, "?")));
     return lines;
   }
@@ -249,7 +249,8 @@ class SummaryReport : Document {
                       ")");
     }
     const bool has_costs = summary_.has_costs();
-    if (summary_.model.is_torchscript() && !summary_.has_shapes() && !has_costs && !summary_.inputs.empty())
+    if (summary_.model.is_torchscript() && !summary_.has_shapes() && !has_costs &&
+        std::ranges::any_of(summary_.inputs, lacks_shape))
       lines.emplace_back("Shapes and MACs need the shapes of the inputs, which --input gives");
     if (std::ranges::any_of(summary_.rows, is_counted_elsewhere))
       lines.emplace_back("(...) are shared with another module and counted there");
@@ -295,6 +296,13 @@ class SummaryReport : Document {
     }
     const auto most = std::ranges::max_element(counts, {}, [](const auto& item) { return item.second; });
     return most == counts.end() ? "" : most->first;
+  }
+
+  // Returns whether --input could give a shape of the input that is not known.
+  static bool lacks_shape(const ModelSummary::Port& input) { return !input.fixed && has_unsized(input.meta); }
+  static bool has_unsized(const Meta& meta) {
+    if (meta.items) return std::ranges::any_of(*meta.items, has_unsized);
+    return !meta.shape && (!meta.type || meta.type->find("Tensor") != std::string::npos);
   }
 
   static bool is_counted_elsewhere(const SummaryRow& row) {

@@ -6,6 +6,7 @@
 
 #include "catch.h"
 
+using fxtrace::internal::is_name_from;
 using fxtrace::internal::name_candidate;
 using fxtrace::internal::Namespace;
 
@@ -105,4 +106,14 @@ TEST_CASE("the name candidate of a target", "[names]") {
     INFO(target);
     CHECK(name_candidate(target, is_function) == candidate);
   }
+}
+
+TEST_CASE("names that torch makes from a target", "[names]") {
+  for (const char* name : {"add", "add_3", "add_tensor", "add_tensor_12"})
+    CHECK(is_name_from(name, "aten.add.Tensor"));
+  for (const char* name : {"", "added", "add3", "logits", "add_scalar", "loss_add"})
+    CHECK_FALSE(is_name_from(name, "aten.add.Tensor"));
+  CHECK(is_name_from("_softmax_1", "aten._softmax.default"));
+  CHECK(is_name_from("and_1", "aten.__and__.Tensor"));
+  CHECK(is_name_from("getitem_1", "operator.getitem"));
 }

@@ -112,6 +112,19 @@ l.0 -> output
 )");
 }
 
+TEST_CASE("pictures: the output has the names that someone chose", "[pictures]") {
+  auto collection = model("%x = placeholder[x]()\n%output = output[output](%x)");
+  GraphSignature& signature = collection.graphs.front().signature.emplace();
+  CHECK_THAT(text_of(collection), ContainsSubstring("  output\n"));
+  for (const char* name : {"a", "add_1", "b", "c", "d", "e"}) {
+    signature.outputs.emplace_back().name = name;
+    signature.outputs.back().is_named = std::string(name) != "add_1";
+  }
+  CHECK_THAT(text_of(collection), ContainsSubstring("  output | a, b, c, d, and 1 more\n"));
+  signature.outputs.resize(3);
+  CHECK_THAT(text_of(collection), ContainsSubstring("  output | a, b\n"));
+}
+
 TEST_CASE("pictures: sizes, asserts and constants are left out, and edges go past them", "[pictures]") {
   auto collection = model(R"(
       %x = placeholder[x]()

@@ -107,7 +107,7 @@ TEST_CASE("modules are found by path, later name and glob", "[explanation]") {
 TEST_CASE("a guard is found by either order of its sides", "[explanation]") {
   GraphCollection collection;
   ModuleGraph& graph = collection.graphs.emplace_back();
-  for (const char* text : {"s0 == 8", "s0 <= s1", "s0 > 2", "x.training"})
+  for (const char* text : {"s0 == 8", "s0 <= s1", "s0 > 2", "x.training", "2 <= s63 <= 32"})
     graph.guards.push_back({Expression::parse(text), std::nullopt, GuardReason::kExported});
   const auto number = [&](const std::string& asked) { return find_guards(collection, asked).at(0).number; };
   CHECK(number("8 == s0") == 1);
@@ -115,6 +115,8 @@ TEST_CASE("a guard is found by either order of its sides", "[explanation]") {
   CHECK(number("s1 >= s0") == 2);
   CHECK(number("2 < s0") == 3);
   CHECK(number("x.training") == 4);
+  CHECK(number("32 >= s63 >= 2") == 5);
+  CHECK(number("s63 <= 32") == 5);  // one side of it
   CHECK_THROWS_AS(number("s0 >= s1"), Error);
 }
 

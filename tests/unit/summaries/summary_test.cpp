@@ -613,7 +613,31 @@ TEST_CASE("summary: shapes of TorchScript need those of inputs", "[summary]") {
   ModuleGraph& root = collection.graphs.front();
   root.cost = std::nullopt;
   for (const NodeId id : root.graph.order()) root.graph.set_cost(id, {});
+  // The trace of a root that failed knows the described inputs and nothing else.
+  CHECK(text_of(summarize_model(collection)).find(told) == std::string::npos);
+  Meta& input = root.graph.meta(NodeId{0});
+  input.shape = std::nullopt;
   CHECK_THAT(text_of(summarize_model(collection)), ContainsSubstring(told));
+  input.type = "List[Tensor]";
+  CHECK_THAT(text_of(summarize_model(collection)), ContainsSubstring(told));
+  const Meta tensor{"Tensor", std::vector<Expression>{1, 8}, ScalarType::kFloat32, {}, {}};
+  input.items = {tensor, {"int", {}, {}, {}, {}}};
+  CHECK(text_of(summarize_model(collection)).find(told) == std::string::npos);
+  input.items->push_back({"Tensor", {}, {}, {}, {}});
+  CHECK_THAT(text_of(summarize_model(collection)), ContainsSubstring(told));
+}
+
+TEST_CASE("summary: a result shows the name that someone chose", "[summary]") {
+  GraphCollection collection = blocks();
+  ModuleGraph& root = collection.graphs.front();
+  GraphSignature::Entry& output = root.signature.emplace().outputs.emplace_back();
+  output.role = SignatureRole::kUserOutput;
+  output.name = "logits";
+  output.node = node_named(root.graph, "head");
+  CHECK(text_of(summarize_model(collection)).find("logits") == std::string::npos);
+  output.is_named = true;
+  CHECK_THAT(text_of(summarize_model(collection)), ContainsSubstring("Outputs  logits  float32[1, 8]"));
+  CHECK(json_of(summarize_model(collection))["outputs"][0]["label"] == "logits");
 }
 
 TEST_CASE("summary: a deep tree is still a table", "[summary]") {
