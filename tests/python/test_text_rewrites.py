@@ -140,7 +140,7 @@ def integers(*sizes: int) -> torch.Tensor:
     return torch.quantize_per_tensor(torch.randn(sizes), random.uniform(0.01, 0.05), random.randint(100, 150), torch.quint8)
 
 
-def eight_bits(weight: torch.Tensor) -> torch.Tensor:
+def without_overflow(weight: torch.Tensor) -> torch.Tensor:
     """Weights of at most 60 steps: kernels of processors without VNNI add pairs of products in 16 bits, which 128 steps overflow."""
     return torch.quantize_per_tensor(weight.clamp(-1.2, 1.2), 0.02, 0, torch.qint8)
 
@@ -149,12 +149,12 @@ def packed_linear(target: str, rows: int = 5, columns: int = 6):
     weight, bias = torch.randn(rows, columns), torch.randn(rows)
     if "fp16" in target:
         return torch.ops.quantized.linear_prepack_fp16(weight, bias)
-    return torch.ops.quantized.linear_prepack(eight_bits(weight), bias)
+    return torch.ops.quantized.linear_prepack(without_overflow(weight), bias)
 
 
 def packed_convolution(target: str):
     dims, is_transposed = int(re.search(r"(\d)d", target)[1]), "transpose" in target
-    weight = eight_bits(torch.randn(4, 4, *[3] * dims))
+    weight = without_overflow(torch.randn(4, 4, *[3] * dims))
     more = [[0] * dims] if is_transposed else []
     pack = getattr(torch.ops.quantized, f"conv{'_transpose' * is_transposed}{dims}d_prepack")
     return pack(weight, torch.randn(4), [2] * dims, [1] * dims, *more, [1] * dims, 1)
