@@ -16,6 +16,7 @@ import fx_source
 import fxtrace
 import pytest
 import random_scalars
+import tiers
 import torch
 
 SEEDS, TOGETHER, FIRST, FIRST_CONVERTED = 20000, 1000, 60, 20
@@ -254,7 +255,7 @@ def test_first_converted(program, tmp_path):
 
 
 @pytest.mark.volume
-@pytest.mark.parametrize("part", range(SEEDS // TOGETHER))
+@pytest.mark.parametrize("part", tiers.in_turn([], range(SEEDS // TOGETHER), 4))
 def test_volume(program, part, tmp_path):
     counts: collections.Counter = collections.Counter()
     for seed in range(part * TOGETHER, (part + 1) * TOGETHER):

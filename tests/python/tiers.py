@@ -31,8 +31,24 @@ def only(first: Iterable, values: Iterable) -> list:
     return where(lambda value: value in wanted, values)
 
 
+def turn() -> int:
+    """The number of commits so far."""
+    done = subprocess.run(["git", "-C", ROOT, "rev-list", "--count", "HEAD"], capture_output=True, text=True)
+    return int(done.stdout) if done.returncode == 0 else 0
+
+
 def rotating(count: int) -> list:
     """0, 1, ..., of which each commit has another one in the first tier."""
-    done = subprocess.run(["git", "-C", ROOT, "rev-list", "--count", "HEAD"], capture_output=True, text=True)
-    turn = int(done.stdout) if done.returncode == 0 else 0
-    return where(lambda value: value == turn % count, range(count))
+    return only([turn() % count], range(count))
+
+
+def in_turn(first: Iterable, values: Iterable, count: int) -> list:
+    """The values of the first tier, and for the second tier so many of the others, with each commit other ones.
+
+    For programs that are drawn: a run of all of them would take hours.
+    """
+    first = list(first)
+    others = [value for value in values if value not in first]
+    start = turn() * count
+    chosen = [others[(start + i) % len(others)] for i in range(min(count, len(others)))]
+    return only(first, [*first, *chosen])
