@@ -5,6 +5,7 @@ One archive holds many calls, each on inputs of its own, so that a trace of it c
 
 import contextlib
 import io
+import random
 import sys
 import types
 import unittest
@@ -12,6 +13,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, Iterator
 
+import numpy
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
@@ -35,6 +37,12 @@ class Sample:
     tensors: list[torch.Tensor]
 
 
+def _seed(value: int = 1234) -> None:
+    torch.default_generator.manual_seed(value)
+    random.seed(value)
+    numpy.random.seed(value)
+
+
 def operators() -> list:
     """torch's table of operators; its module asks for a package of asserts that it does not use."""
     if "expecttest" not in sys.modules:
@@ -43,7 +51,13 @@ def operators() -> list:
         sys.modules["expecttest"] = stub
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        from torch.testing._internal import common_utils
         from torch.testing._internal.common_methods_invocations import op_db
+        from torch.testing._internal.opinfo import core
+    # For each sample these look through the stack or write it down, which under pytest takes ten times the sample's time: for a
+    # test of torch's own, and for each kind of device that is not there.
+    common_utils.extract_test_fn = core.extract_test_fn = lambda: None
+    common_utils.set_rng_seed = _seed
     return op_db
 
 

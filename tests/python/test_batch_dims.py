@@ -674,8 +674,7 @@ def over_a_batch(sample, batched: str):
     return op_samples.Sample(sample.operator, function, tensors) if all(map(torch.is_tensor, results)) else None
 
 
-@pytest.mark.volume
-@pytest.mark.parametrize("batched", ["all", "first", "others"])
+@pytest.mark.parametrize("batched", tiers.in_turn([], ["all", "first", "others"], 1))
 def test_operators(program, tmp_path, batched):
     """Every operator with a rule, on torch's own samples."""
     calls, removed = [], 0

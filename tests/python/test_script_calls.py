@@ -97,7 +97,7 @@ NEVER_KNOWN = {
     *(f"aten::{name}" for name in "acos acosh angle asin asinh atan atan2 atanh cos cosh erf erfc exp exp2 expm1 lgamma log log10 log1p log2 polar sigmoid sin sinh tan tanh".split()),
     *(f"aten::Complex.{kinds}" for kinds in "Tensor_Tensor Tensor_bool Tensor_float Tensor_int bool_Tensor float_Tensor int_Tensor".split()),
     *(f"aten::{name}" for name in "ComplexImplicit copy count.Tensor dict eq.Tensor_list frexp.Tensor gcd index.Tensor_hacked_twin index.list_Tensor ldexp.Tensor".split()),
-    *(f"aten::{name}" for name in "linspace.Scalar_Tensor linspace.Tensor_Scalar linspace.Tensor_Tensor narrow.Tensor ne.Tensor_list round.decimals sorted.Tensor to.prim_other values".split()),
+    *(f"aten::{name}" for name in "linspace.Scalar_Tensor linspace.Tensor_Scalar linspace.Tensor_Tensor narrow.Tensor ne.Tensor_list result_type.Scalar result_type.Scalar_Tensor result_type.Tensor round.decimals sorted.Tensor to.prim_other values".split()),
 }  # fmt: skip
 
 

@@ -306,7 +306,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", tiers.only(["one call"], KINDS))
+@pytest.mark.parametrize("kind", tiers.in_turn(["one call"], KINDS, 2))
 def test_operators(program, operator_archives, kind):
     count, least, shared, least_known = KINDS[kind]
     total = shapes.Report()

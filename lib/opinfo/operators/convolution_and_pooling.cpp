@@ -32,7 +32,7 @@ Results convolve(const RuleArguments& args, bool transposed) {
   require_equal(args.dimensions, input.sizes[batch], channels, "channels", {first_argument(args), "weight"});
 
   const bool mode = args.is_given("padding") && args.value("padding").get_if<std::string>() != nullptr;
-  // Behind other operators, some kernels convert the bias, and a batch is added.
+  // Behind other operators a batch is added, and whether the bias is converted depends on the processor.
   const std::string_view name = without_namespace(args.name());
   const bool is_raw = name == "_convolution" || name == "_convolution_mode" || name == "convolution";
   if (is_raw) require_rank(input, {rank + 2}, first_argument(args));
@@ -41,8 +41,6 @@ Results convolve(const RuleArguments& args, bool transposed) {
     require_rank(bias, {1}, "bias");
     require_equal(args.dimensions, bias.sizes[0], transposed ? weight.sizes[1] * groups : weight.sizes[0],
                   "size of bias and output channels of weight");
-    if (is_raw && !transposed && input.dtype && is_floating(*input.dtype))
-      require_dtype(bias.dtype, is_floating, "bias", "a floating dtype");
     if (!mode && (name == "conv1d" || name == "conv2d" || name == "conv3d"))
       require_same_dtype(input.dtype, bias.dtype, {first_argument(args), "bias"});
   }
