@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import harness
 import pytest
+import tiers
 
 pyarrow = pytest.importorskip("pyarrow")
 import fxtrace.catalog  # noqa: E402
@@ -280,8 +281,7 @@ def many(program, tmp_path_factory) -> tuple[list[str], dict[str, list[dict]]]:
     return paths, expected_rows(program, dict(zip(paths, paths)), folder)
 
 
-@pytest.mark.volume
-@pytest.mark.parametrize("engine", NEEDED)
+@pytest.mark.parametrize("engine", tiers.in_turn([], NEEDED, 2))
 def test_kills(program, many, tmp_path, engine):
     """A worker, then the driver, then again until the command ends well: each row is there once."""
     pytest.importorskip("psutil")

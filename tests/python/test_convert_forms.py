@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import convert_cases
 import pytest
+import tiers
 import torch
 from program_forms import faults
 
@@ -269,8 +270,7 @@ CONVERTING = [
 ]  # fmt: skip
 
 
-@pytest.mark.volume
-@pytest.mark.parametrize("file", CONVERTING)
+@pytest.mark.parametrize("file", tiers.in_turn([], CONVERTING, 4))
 def test_all_forms_of_what_other_tests_convert(program, file):
     words = ["-q", "-x", "-p", "no:cacheprovider", "-k", " and ".join(f"not {name}" for name in NOT_ALL_FORMS), "--fxtrace", program.path]
     done = subprocess.run(

@@ -97,15 +97,18 @@ def test_what_happened_is_named(program, tmp_path, case, says):
     assert code == 3 and says in messages, messages
 
 
-# --- as many as there are ---
+# --- as many as there are: a process of LibTorch for each, so a third with every commit ---
 
 
-@pytest.mark.parametrize("case", tiers.one_in(40, hostile.cases()), ids=lambda case: case.name)
+ARCHIVES, PROGRAMS = list(hostile.cases()), list(hostile_exported.cases())
+
+
+@pytest.mark.parametrize("case", tiers.in_turn(ARCHIVES[::40], ARCHIVES, len(ARCHIVES) // 3), ids=lambda case: case.name)
 def test_archives(program, tmp_path, case):
     verify(program, case, tmp_path, *X)
 
 
-@pytest.mark.parametrize("case", tiers.one_in(40, hostile_exported.cases()), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", tiers.in_turn(PROGRAMS[::40], PROGRAMS, len(PROGRAMS) // 3), ids=lambda case: case.name)
 def test_programs(program, tmp_path, case):
     verify(program, case, tmp_path)
 
