@@ -31,6 +31,7 @@ TEST_CASE("shape rules: elements that are computed one by one", "[shapes]") {
       {"sin(int64[n])", "float32[n]"},
       {"relu(float32[n,4])", "float32[n,4]"},
       {"abs(complex64[n])", "float32[n]"},
+      {"prim::abs(complex64[n])", "float32[n]"},
       {"add.Tensor(float32[n,1,4], float32[m,1])", "float32[n,m,4]"},
       {"add.Tensor(float32[a], float32[b])", "float32[u0]"},
       {"add.Tensor(float32[a], float32[3])", "float32[3]"},
