@@ -5,6 +5,7 @@ import json
 import os
 from typing import Any
 
+import harness
 import torch
 import torch.ao.quantization.fx._decomposed  # registers operators of quantized models  # noqa: F401
 from torch.utils import _pytree as pytree
@@ -60,7 +61,7 @@ class Converted:
 
     def __init__(self, program: Any, path: str, folder: Any, args: tuple, kwargs: dict, method: str = "forward", *more: str):
         self.model = torch.jit.load(path)
-        self.call = self.model if method == "forward" else getattr(self.model, method)
+        self.call = harness.method_of(self.model, method)
         self.args, self.kwargs = args, kwargs
         self.names = [argument.name for argument in getattr(self.model, method).schema.arguments[1:]]
         self.file = os.path.join(folder, os.path.basename(path) + "2")

@@ -66,7 +66,7 @@ def compare_scripted(
         model = torch.jit.load(path)
         torch.manual_seed(0)
         given = copy.deepcopy((args, kwargs))
-        expected = (model if method == "forward" else getattr(model, method))(*given[0], **given[1])
+        expected = harness.method_of(model, method)(*given[0], **given[1])
         model = torch.jit.load(path)
         for other in others:
             make(other, model, path)

@@ -11,6 +11,7 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -186,16 +187,18 @@ class Different(AssertionError):
     """Two results are not the same."""
 
 
+def method_of(model: torch.nn.Module, name: str) -> Callable:
+    """The model itself for its forward, as hooks run where the model itself is called."""
+    return model if name == "forward" else getattr(model, name)
+
+
 def compare_runs(model_path: str, graph_json: dict, method: str, args: tuple, kwargs: dict) -> None:
     """Runs the archive and the rebuilt graph, each on its own copy of the model and its inputs."""
     with torch.no_grad():
         torch.manual_seed(0)
         model = _torchscript.load(model_path)
-        run = (
-            model if method == "forward" else getattr(model, method)
-        )  # hooks run where the model itself is called
         given = copy.deepcopy((args, kwargs))
-        expected = run(*given[0], **given[1])
+        expected = method_of(model, method)(*given[0], **given[1])
         rebuilt = rebuild(model_path, graph_json)
         torch.manual_seed(0)
         also_given = copy.deepcopy((args, kwargs))

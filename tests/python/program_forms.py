@@ -143,7 +143,6 @@ class CheckingProgram(harness.Program):
             model = next(word for i, word in enumerate(words[1:], 1) if word.endswith(".pt") or word.endswith(".pt2"))
             if model.endswith(".pt") and len(methods) < 2 and b"quantized tensors" not in done.stderr and b"depends on sizes or data" not in done.stderr:
                 method = methods[0] if methods else "forward"
-                # The model's own call, as hooks of the root run there and not where forward() is called by name.
-                found = faults(file, lambda: getattr(torch.jit.load(model), "__call__" if method == "forward" else method))
+                found = faults(file, lambda: harness.method_of(torch.jit.load(model), method))
                 assert found in ([], ["no inputs that the model takes"]), found
         return done

@@ -1,5 +1,6 @@
 """Selects the parameters of a test that are in the first tier; the others get the mark `volume` (docs/contributing/testing.md)."""
 
+import functools
 import os
 import subprocess
 from collections.abc import Callable, Iterable
@@ -31,6 +32,7 @@ def only(first: Iterable, values: Iterable) -> list:
     return where(lambda value: value in wanted, values)
 
 
+@functools.cache
 def turn() -> int:
     """The number of commits so far."""
     done = subprocess.run(["git", "-C", ROOT, "rev-list", "--count", "HEAD"], capture_output=True, text=True)
