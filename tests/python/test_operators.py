@@ -205,7 +205,7 @@ def test_operators_of_a_library_are_never_run(program, tmp_path):
     called = [node["target"] for node in collection["graphs"][0]["nodes"]]
     for name in ("number", "text", "numbers", "tensor", "kernel"):
         assert f"harm.{name}.default" in called
-    assert called.count("operator.add") == 3
+    assert called.count("operator.add") == 2 and "aten.add.int" in called  # what no one bounds wraps as it does in torch
 
 
 class Boxes(nn.Module):
