@@ -5,9 +5,11 @@ import re
 import subprocess
 import sys
 
+import pytest
 from harness import ROOT, SAMPLES
 
 
+@pytest.mark.volume
 def test_toy(program, tmp_path):
     report = tmp_path / "report.md"
     command = [os.path.join(ROOT, "bench", "run"), "--toy", "--runs", "1", "--fxtrace", program.path, "--python", sys.executable]

@@ -61,7 +61,7 @@ def converted(program, folder, model, options):
     return path
 
 
-@pytest.mark.parametrize("name", SCRIPTED)
+@pytest.mark.parametrize("name", tiers.one_in(3, SCRIPTED))
 def test_scripted(program, tmp_path, name):
     code, options = SCRIPTED[name]
     path = converted(program, tmp_path, torch.jit.CompilationUnit(f"def f{code}\n").f, options)

@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-DYNAMIC = {"mobilenet_v3": [(2, 3, 96, 64), (5, 3, 224, 224)], "bert": [(2, 16), (3, 32)], "llama": [(2, 16), (3, 30)]}
+DYNAMIC = {"mobilenet_v3": [(1, 3, 96, 64), (1, 3, 224, 224)], "bert": [(2, 16), (3, 32)], "llama": [(2, 16), (3, 30)]}
 
 
 def summarize(program, path: str, *options: str) -> dict:

@@ -8,6 +8,7 @@ import subprocess
 
 import operator_calls
 import pytest
+import tiers
 
 SIZE = 60  # calls in an archive
 SECONDS, MEMORY = 10, 2 << 30
@@ -62,7 +63,7 @@ def in_archives(calls: list[operator_calls.Call]) -> list[list[operator_calls.Ca
     return [calls[start : start + SIZE] for start in range(0, len(calls), SIZE)]
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", tiers.rotating(range(4)))
 def test_nothing_is_carried_out(program, calls, part, tmp_path):
     (tmp_path / "empty").mkdir()
     for some in in_archives(calls)[part::4]:

@@ -13,7 +13,7 @@ import tiers
 from planted_texts import PROGRAMS, leaves_a_mark
 from test_security import zipped
 
-FIRST = ("constants", "trees")  # of the first tier
+FIRST = ("trees",)  # of the first tier
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +48,16 @@ def test_programs_hold_as_they_are(program, records, tmp_path, name):
     assert test_security.passes(program, tmp_path, {name: zipped(records(name))}) == [name]
 
 
-SHARES = [f"{name} / 80" for name in FIRST], [f"{name} / {share}" for share in (80, 1) for name in PROGRAMS]
+SHARES = 80
+DRAWN = [f"{name} {share}" for share in range(SHARES) for name in PROGRAMS]
 
 
-@pytest.mark.parametrize("share", tiers.only(*SHARES))
-def test_texts_of_programs(program, records, tmp_path, share):
+@pytest.mark.parametrize("drawn_from", tiers.in_turn([f"{name} 0" for name in FIRST], DRAWN, len(PROGRAMS)))
+def test_texts_of_programs(program, records, tmp_path, drawn_from):
     """Drawn: a share of all texts in all places.  Of some that pass, what convert writes of them too."""
-    name, _, part = share.partition(" / ")
+    name, share = drawn_from.split(" ")
     cases = list(planted_texts.planted(records(name), tmp_path / "mark"))
-    drawn = dict(random.Random(0).sample(cases, len(cases) // int(part)))
+    drawn = dict(random.Random(0).sample(cases, len(cases))[int(share) :: SHARES])
     held = test_security.passes(program, tmp_path, {what: zipped(each) for what, each in drawn.items()})
     assert 0 < len(held) < len(drawn)
     files = {what: zipped(drawn[what]) for what in held}

@@ -16,6 +16,7 @@ import fxtrace
 import golden
 import harness
 import pytest
+import tiers
 from fxtrace import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef
 
 EXPORTED = os.path.join(harness.SAMPLES, "nested_exported.pt2")
@@ -917,7 +918,7 @@ model: fxtrace.Collection | None = fxtrace.trace(model='m.pt', model_name='a')
 """
 
 
-@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+@pytest.mark.parametrize("checker", tiers.only(["mypy"], ["mypy", "pyright"]))
 def test_users_see_types(tmp_path, checker):
     (tmp_path / "wrong.py").write_text(WRONG)
     if checker == "mypy":

@@ -177,8 +177,7 @@ def check_passes(program, saved: pathlib.Path, path: str, options: list[str], ma
             raise
 
 
-@pytest.mark.volume
-@pytest.mark.parametrize("name", [name for name in zoo.shapes_names() if name not in NOT_RUN])
+@pytest.mark.parametrize("name", tiers.in_turn([], [name for name in zoo.shapes_names() if name not in NOT_RUN]))
 def test_torchscript_models(program, zoo_archive, tmp_path, name):
     path = zoo_archive(name)
     tvcompat.add_kernels()
@@ -191,8 +190,7 @@ def test_torchscript_models(program, zoo_archive, tmp_path, name):
         )  # fmt: skip
 
 
-@pytest.mark.volume
-@pytest.mark.parametrize("name", zoo.exported_names())
+@pytest.mark.parametrize("name", tiers.in_turn([], zoo.exported_names()))
 def test_exported_models(program, zoo_archive, tmp_path, name):
     path = zoo_archive(name)
     prepare(name)
@@ -319,7 +317,7 @@ def outcome(function, x):
     return [*function(given), given]
 
 
-@pytest.mark.parametrize("seed", [0, *[pytest.param(seed, marks=pytest.mark.volume) for seed in range(1, 9)]])
+@pytest.mark.parametrize("seed", tiers.in_turn([0], range(60), 3))
 def test_views_and_copies(program, tmp_path, monkeypatch, seed):
     """Writes through what reshape() and others make a view or a copy of, as strides say."""
     monkeypatch.setenv("FXTRACE", program.path)

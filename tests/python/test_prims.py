@@ -162,6 +162,7 @@ class Calls(nn.Module):
         return tuple(results)
 
 
+@pytest.mark.volume
 def test_models(program, tmp_path):
     calls = []
     for schema in schemas():

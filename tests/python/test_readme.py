@@ -23,6 +23,7 @@ import warnings
 from collections.abc import Iterator
 
 import pytest
+import tiers
 from commands import COMMANDS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -203,7 +204,7 @@ def test_what_takes_a_compiler(program, models, tmp_path):
         assert rerun(text, program.path, str(tmp_path / str(i)), models, compiled=True).splitlines() == text.splitlines()
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", tiers.rotating(PAGES, 4))
 def test_pages_are_true(program, collections, models, tmp_path, page):
     text = read(PAGES[page])
     if RUNS_MODELS.search(text):

@@ -116,7 +116,7 @@ def test_all_samples(tool, many_calls):
     check_samples(tool, many_calls)
 
 
-@pytest.mark.parametrize("seed", tiers.rotating(8))
+@pytest.mark.parametrize("seed", tiers.rotating(range(8)))
 def test_calls_drawn_from_signatures(tool, seed):
     """What a row says in its signature holds for calls that nobody wrote, and for the same ones made a little wrong."""
     rng = random.Random(seed)
@@ -153,7 +153,7 @@ MISSED = 0.06  # 2 % of many calls when this was written
 PARTS = 6
 
 
-@pytest.mark.parametrize("part", tiers.rotating(PARTS))
+@pytest.mark.parametrize("part", tiers.rotating(range(PARTS)))
 def test_some_calls(tool, part):
     calls = recorded(1, (torch.float32,), slice(part, None, PARTS))
     assert len({call.operator for call in calls}) > 60

@@ -12,6 +12,7 @@ import fxtrace
 import harness
 import pytest
 import random_state
+import tiers
 import torch
 from torch import Tensor, fx, nn
 
@@ -482,7 +483,7 @@ def check_state(module: nn.Module, path: str, graph) -> None:
         assert ours == theirs, assignment.target
 
 
-@pytest.mark.parametrize("make", KEPT)
+@pytest.mark.parametrize("make", tiers.one_in(3, KEPT))
 def test_calls_in_a_row(program, archive, make):
     path = archive(make())
     for options in ({}, {"input": INPUT}, {"control_flow": "subgraph"}):

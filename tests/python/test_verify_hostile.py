@@ -113,8 +113,7 @@ def test_programs(program, tmp_path, case):
     verify(program, case, tmp_path)
 
 
-@pytest.mark.volume
-@pytest.mark.parametrize("part", range(20))
+@pytest.mark.parametrize("part", tiers.in_turn([], range(60), 6))
 def test_mutations(program, tmp_path, part):
     for case in [*hostile.flipped(), *hostile_exported.flipped(), *hostile_exported.mutated()][part::60]:
         verify(program, case, tmp_path)

@@ -72,7 +72,7 @@ def exported(folder, module, inputs, mode: str = "nonstrict", kwargs=None, dynam
 FIRST = ["resnet18_scripted", "swin_scripted", "bert_traced", "bert_exported_dynamic"]
 
 
-@pytest.mark.parametrize("name", tiers.only(FIRST, zoo.MAKERS))
+@pytest.mark.parametrize("name", tiers.in_turn(FIRST, zoo.MAKERS))
 def test_zoo(program, zoo_archive, name):
     path = zoo_archive(name)
     options = []
@@ -88,7 +88,7 @@ def test_zoo(program, zoo_archive, name):
 # --- control flow that data decides ---
 
 
-@pytest.mark.parametrize("name", tiers.one_in(12, sorted(control_flow_models.MODELS)))
+@pytest.mark.parametrize("name", tiers.in_turn(sorted(control_flow_models.MODELS)[::12], control_flow_models.MODELS))
 def test_control_flow(program, tmp_path, name):
     torch.manual_seed(0)
     case = control_flow_models.MODELS[name]
@@ -96,7 +96,7 @@ def test_control_flow(program, tmp_path, name):
     check(program, scripted(tmp_path, case.make()), *options)
 
 
-@pytest.mark.parametrize("first", tiers.only([0], range(0, 100, 10)))
+@pytest.mark.parametrize("first", tiers.in_turn([0], range(0, 100, 10)))
 def test_random_control_flow(program, tmp_path, first):
     options = ["--control-flow", "subgraph", *options_for((torch.ones(4), torch.ones(4), torch.tensor(1)))]
     for seed in range(first, first + 10):
@@ -108,7 +108,7 @@ def test_random_control_flow(program, tmp_path, first):
 # --- random programs, small modules, leaves ---
 
 
-@pytest.mark.parametrize("first", tiers.only([0], range(0, 500, 50)))
+@pytest.mark.parametrize("first", tiers.in_turn([0], range(0, 500, 50)))
 def test_programs_of_views_and_writes(program, tmp_path, first):
     """Views and writes.  Without programs that give an input or a buffer other sizes."""
     model = test_random_programs.make_model(first, 50, tmp_path, same_sizes=True)
@@ -125,7 +125,7 @@ NOT_RUN = {"Slices", "StructInputs", "BigConst", "TensorProps", "TracedOnly", "F
 ODDITIES = [name for name, module in script_oddities.MODELS.items() if not isinstance(module, torch.jit.ScriptFunction)]
 
 
-@pytest.mark.parametrize("name", tiers.one_in(16, ODDITIES))
+@pytest.mark.parametrize("name", tiers.in_turn(ODDITIES[::16], ODDITIES))
 def test_oddities(program, tmp_path, name):
     module = script_oddities.MODELS[name]
     path = scripted(tmp_path, module() if inspect.isclass(module) else module)
@@ -149,7 +149,7 @@ def test_features(program, tmp_path):
 
 
 @pytest.mark.parametrize("mode", tiers.only(["strict"], ["nonstrict", "strict", "decomposed"]))
-@pytest.mark.parametrize("case", tiers.one_in(6, leaf_modules.CASES), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", tiers.in_turn(leaf_modules.CASES[::6], leaf_modules.CASES), ids=lambda case: case.name)
 def test_leaves(program, tmp_path, case, mode):
     if mode in case.not_for:
         pytest.skip(case.not_for[mode])

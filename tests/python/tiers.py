@@ -39,18 +39,20 @@ def turn() -> int:
     return int(done.stdout) if done.returncode == 0 else 0
 
 
-def rotating(count: int) -> list:
-    """0, 1, ..., of which each commit has another one in the first tier."""
-    return only([turn() % count], range(count))
+def rotating(values: Iterable, count: int = 1) -> list:
+    """The values, of which each commit has so many other ones in the first tier."""
+    values = list(values)
+    return only([values[(turn() * count + i) % len(values)] for i in range(count)], values)
 
 
-def in_turn(first: Iterable, values: Iterable, count: int) -> list:
-    """The values of the first tier, and for the second tier so many of the others, with each commit other ones.
+def in_turn(first: Iterable, values: Iterable, count: int | None = None) -> list:
+    """The values of the first tier, and for the second tier so many of the others, with each commit other ones: a third.
 
-    For programs that are drawn: a run of all of them would take hours.
+    For programs that are drawn, and for what many models have in common: a run of all of them would take hours.
     """
     first = list(first)
     others = [value for value in values if value not in first]
+    count = count or -(-len(others) // 3)
     start = turn() * count
     chosen = [others[(start + i) % len(others)] for i in range(min(count, len(others)))]
     return only(first, [*first, *chosen])
