@@ -9,6 +9,7 @@ import math
 import os
 import random
 import re
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -181,6 +182,12 @@ def difference(expected: Any, actual: Any, path: str = "output") -> str | None:
     if type(expected) is not type(actual) or (expected != actual and expected == expected):
         return f"{path}: {expected!r} became {actual!r}"
     return None
+
+
+def processor_seconds() -> float:
+    """What the processes took that this one has waited for: the difference of two calls is that of the processes between."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 class Different(AssertionError):

@@ -49,15 +49,15 @@ def test_programs_hold_as_they_are(program, records, tmp_path, name):
 
 
 SHARES = 80
-DRAWN = [f"{name} {share}" for share in range(SHARES) for name in PROGRAMS]
+DRAWN = [(name, share) for share in range(SHARES) for name in PROGRAMS]
 
 
-@pytest.mark.parametrize("drawn_from", tiers.in_turn([f"{name} 0" for name in FIRST], DRAWN, len(PROGRAMS)))
+@pytest.mark.parametrize("drawn_from", tiers.in_turn([(name, 0) for name in FIRST], DRAWN, len(PROGRAMS)), ids=str)
 def test_texts_of_programs(program, records, tmp_path, drawn_from):
     """Drawn: a share of all texts in all places.  Of some that pass, what convert writes of them too."""
-    name, share = drawn_from.split(" ")
+    name, share = drawn_from
     cases = list(planted_texts.planted(records(name), tmp_path / "mark"))
-    drawn = dict(random.Random(0).sample(cases, len(cases))[int(share) :: SHARES])
+    drawn = dict(random.Random(0).sample(cases, len(cases))[share::SHARES])
     held = test_security.passes(program, tmp_path, {what: zipped(each) for what, each in drawn.items()})
     assert 0 < len(held) < len(drawn)
     files = {what: zipped(drawn[what]) for what in held}

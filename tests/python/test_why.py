@@ -3,7 +3,6 @@
 import collections
 import json
 import os
-import resource
 import shlex
 import time
 from typing import Optional
@@ -405,10 +404,9 @@ def test_hostile_names(program, tmp_path):
 
 
 def seconds(program, *arguments: str) -> float:
-    start = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = harness.processor_seconds()
     program.stdout(*arguments)
-    end = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
+    return harness.processor_seconds() - start
 
 
 @pytest.mark.volume

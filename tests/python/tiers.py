@@ -39,20 +39,23 @@ def turn() -> int:
     return int(done.stdout) if done.returncode == 0 else 0
 
 
+def _next(values: list, count: int) -> list:
+    """So many of the values, with each commit those that follow."""
+    start = turn() * count
+    return [values[(start + i) % len(values)] for i in range(min(count, len(values)))]
+
+
 def rotating(values: Iterable, count: int = 1) -> list:
     """The values, of which each commit has so many other ones in the first tier."""
     values = list(values)
-    return only([values[(turn() * count + i) % len(values)] for i in range(count)], values)
+    return only(_next(values, count), values)
 
 
 def in_turn(first: Iterable, values: Iterable, count: int | None = None) -> list:
-    """The values of the first tier, and for the second tier so many of the others, with each commit other ones: a third.
+    """The values of the first tier, and for the second tier so many of the others, a third by default, with each commit other ones.
 
     For programs that are drawn, and for what many models have in common: a run of all of them would take hours.
     """
     first = list(first)
     others = [value for value in values if value not in first]
-    count = count or -(-len(others) // 3)
-    start = turn() * count
-    chosen = [others[(start + i) % len(others)] for i in range(min(count, len(others)))]
-    return only(first, [*first, *chosen])
+    return only(first, [*first, *_next(others, count or -(-len(others) // 3))])
