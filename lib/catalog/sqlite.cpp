@@ -40,10 +40,21 @@ std::int64_t first_number(sqlite3* database, const std::string& file, const char
   return sqlite3_column_int64(raw, 0);
 }
 
+// Whether SQLite had or asked for what can be too much.  It also gives SQLITE_NOMEM for a text that it cannot
+// read, in a schema that is damaged.
+bool took_memory() {
+  constexpr sqlite3_int64 kMuch = 8 << 20;  // bytes
+  sqlite3_int64 now = 0, largest = 0;
+  sqlite3_status64(SQLITE_STATUS_MALLOC_SIZE, &now, &largest, 0);
+  return sqlite3_memory_highwater(0) + largest > kMuch;
+}
+
 }  // namespace
 
 Error failed(const std::string& file, sqlite3* database, int code) {
-  if (code == SQLITE_NOMEM) throw std::bad_alloc();
+  if (code == SQLITE_NOMEM && took_memory()) throw std::bad_alloc();
+  if (code == SQLITE_NOMEM)
+    return input_error(std::string("SQLite: ") + sqlite3_errstr(SQLITE_CORRUPT)).at(file);
   if (code == SQLITE_NOTADB) return input_error("this is not an SQLite database").at(file);
   std::string text = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
   const int system = database != nullptr ? sqlite3_system_errno(database) : 0;

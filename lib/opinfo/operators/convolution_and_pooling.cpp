@@ -141,7 +141,7 @@ void check_windows(const RuleArguments& args, bool transposed) {
   const TensorInfo* input = find_tensor(args, first_argument(args));
   const TensorInfo* weight = find_tensor(args, "weight");
   if (input == nullptr || weight == nullptr || weight->sizes.size() < 3 || !input->device.is_cpu()) return;
-  if (args.dimensions.decide(Relation::kEqual, product(input->sizes), 0) == true) return;
+  if (may_be_empty(args.dimensions, input->sizes)) return;
   const std::size_t count = weight->sizes.size() - 2;
   const Sizes stride = each_dim(args, "stride", count, 1), dilation = each_dim(args, "dilation", count, 1),
               extra = each_dim(args, "output_padding", count, 0);

@@ -102,12 +102,6 @@ Results index_select(const RuleArguments& args) {
   return make(std::move(self));
 }
 
-bool is_empty(const RuleArguments& args, const TensorInfo& info) {
-  return std::ranges::any_of(info.sizes, [&](const SymInt& size) {
-    return args.dimensions.decide(Relation::kEqual, size, 0) != false;
-  });
-}
-
 // take() and gather(): the result has the sizes of the index.
 Results sizes_of_index(const RuleArguments& args) {
   const TensorInfo& index = args.tensor("index");
@@ -137,7 +131,7 @@ Results gather(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &index = args.tensor("index");
   const std::int64_t dim = normalize_dim(args.number("dim"), self.dim());
   // An empty index is valid whatever its sizes.
-  if (!is_empty(args, index)) {
+  if (!may_be_empty(args.dimensions, index.sizes)) {
     require_inside(args, index, self, dim, "self");
     return sizes_of_index(args);
   }
@@ -148,7 +142,7 @@ Results scatter(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &index = args.tensor("index");
   const std::int64_t dim = normalize_dim(args.number("dim"), self.dim());
   require_index(args, "index");
-  if (!is_empty(args, index)) {
+  if (!may_be_empty(args.dimensions, index.sizes)) {
     require_inside(args, index, self, dim, "self");
     if (args.is_tensor("src")) {
       require_inside(args, index, args.tensor("src"), {}, "src");

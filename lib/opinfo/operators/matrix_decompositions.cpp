@@ -32,24 +32,18 @@ TensorInfo square_matrix(const RuleArguments& args) {
   return info;
 }
 
-bool is_surely_empty(const RuleArguments& args, const TensorInfo& info) {
-  return std::ranges::any_of(info.sizes, [&](const SymInt& size) {
-    return args.dimensions.decide(Relation::kEqual, size, 0) == true;
-  });
-}
-
-// Returns the matrix; checks that it is square if the argument `flag` says that it is symmetric and it is not
-// surely empty.
+// Returns the matrix; checks that it is square if the argument `flag` says that it is symmetric.
 TensorInfo symmetric_or_any(const RuleArguments& args, std::string_view flag) {
   TensorInfo info = matrix(args);
-  const bool is_symmetric = args.is_given(flag) && args.flag(flag) && !is_surely_empty(args, info);
+  const bool is_symmetric =
+      args.is_given(flag) && args.flag(flag) && !may_be_empty(args.dimensions, info.sizes);
   return is_symmetric ? square_matrix(args) : info;
 }
 
 // torch.cholesky: returns an empty matrix as it is.
 Results cholesky(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
-  return is_surely_empty(args, info) ? make(info) : make(square_matrix(args));
+  return may_be_empty(args.dimensions, info.sizes) ? make(info) : make(square_matrix(args));
 }
 
 TensorInfo with_last(const TensorInfo& info, std::initializer_list<SymInt> last, Dtype dtype) {

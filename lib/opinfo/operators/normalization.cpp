@@ -28,7 +28,7 @@ void require_vector(const RuleArguments& args, std::string_view name, const Tens
 Results channel_norm(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
   // An empty input is valid whatever its shape.
-  if (args.dimensions.decide(Relation::kEqual, product(input.sizes), 0) == true) return like_first(args);
+  if (may_be_empty(args.dimensions, input.sizes)) return like_first(args);
   require_least_rank(input, 2, "input");
   for (const std::string_view name : {"weight", "bias", "running_mean", "running_var"}) {
     require_vector(args, name, input, input.sizes[1]);

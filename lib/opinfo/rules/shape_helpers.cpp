@@ -524,6 +524,11 @@ Sizes each_dim(const RuleArguments& args, std::string_view name, std::size_t cou
   return args.is_given(name) ? spread(args.sizes(name), count) : Sizes(count, otherwise);
 }
 
+bool may_be_empty(const ShapeEnv& dimensions, const Sizes& sizes) {
+  return std::ranges::any_of(
+      sizes, [&](const SymInt& size) { return dimensions.decide(Relation::kEqual, size, 0) != false; });
+}
+
 void require_image(const RuleArguments& args, const TensorInfo& image, std::size_t count) {
   for (std::size_t i = image.sizes.size() - count; i < image.sizes.size(); ++i) {
     if (args.dimensions.decide(Relation::kGreater, image.sizes[i], 0) != false) continue;

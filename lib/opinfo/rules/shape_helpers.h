@@ -83,6 +83,8 @@ void require_multiple(const ShapeEnv& dimensions, const SymInt& size, const SymI
 void require_rank(const TensorInfo& info, std::initializer_list<std::int64_t> ranks, std::string_view what);
 // "self has 1 dimension, expected 2 or more"
 void require_least_rank(const TensorInfo& info, std::int64_t least, std::string_view what);
+// False where a tensor surely has an element: then torch looks at what it accepts unseen of empty ones.
+bool may_be_empty(const ShapeEnv& dimensions, const Sizes& sizes);
 // The last `count` dimensions, those of an image, are not empty; the batch may be.
 void require_image(const RuleArguments& args, const TensorInfo& image, std::size_t count);
 // A tensor of sizes `from` can be expanded to `to`: "src has size 4 in dimension 0, expected 1 or 3".
