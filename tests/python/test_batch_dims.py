@@ -627,8 +627,7 @@ def drawn_program(draw, name):
     return function, tensors
 
 
-@pytest.mark.volume
-@pytest.mark.parametrize("name", ["T", "norm", "vector norm", "matrix norm", "rot90", "meshgrid", "cross", "searchsorted", "kron"])
+@pytest.mark.parametrize("name", tiers.in_turn([], ["T", "norm", "vector norm", "matrix norm", "rot90", "meshgrid", "cross", "searchsorted", "kron"], 3))
 def test_drawn(program, tmp_path, name):
     """Equal to torch.vmap to the bit, but for sums that are added up in another order."""
     draw, removed = random.Random(name), 0

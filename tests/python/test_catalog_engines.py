@@ -281,7 +281,7 @@ def many(program, tmp_path_factory) -> tuple[list[str], dict[str, list[dict]]]:
     return paths, expected_rows(program, dict(zip(paths, paths)), folder)
 
 
-@pytest.mark.parametrize("engine", tiers.in_turn([], NEEDED, 2))
+@pytest.mark.parametrize("engine", tiers.in_turn([], NEEDED, 1))
 def test_kills(program, many, tmp_path, engine):
     """A worker, then the driver, then again until the command ends well: each row is there once."""
     pytest.importorskip("psutil")

@@ -270,7 +270,7 @@ CONVERTING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("file", tiers.in_turn([], CONVERTING, 4))
+@pytest.mark.parametrize("file", tiers.in_turn([], CONVERTING, 2))
 def test_all_forms_of_what_other_tests_convert(program, file):
     words = ["-q", "-x", "-p", "no:cacheprovider", "-k", " and ".join(f"not {name}" for name in NOT_ALL_FORMS), "--fxtrace", program.path]
     done = subprocess.run(

@@ -42,8 +42,7 @@ def of_zoo(program, zoo_archive, folder, name: str, *more: str) -> tuple[convert
     return convert_cases.Converted(program, path, folder, inputs, {}, "forward", *more), path
 
 
-@pytest.mark.volume
-@pytest.mark.parametrize("name", zoo.names("scripted", "traced"))
+@pytest.mark.parametrize("name", tiers.in_turn([], zoo.names("scripted", "traced")))
 def test_models(program, zoo_archive, tmp_path, name):
     case, path = of_zoo(program, zoo_archive, tmp_path, name)
     check(convert_cases.proof(case, program, path, tmp_path, "forward"), name)
@@ -52,8 +51,7 @@ def test_models(program, zoo_archive, tmp_path, name):
 # What programs are for
 
 
-@pytest.mark.volume
-@pytest.mark.parametrize("name", ["resnet18_scripted", "mobilenet_v3_traced", "vit_scripted", "bert_traced", "gru_scripted"])
+@pytest.mark.parametrize("name", tiers.in_turn([], ["resnet18_scripted", "mobilenet_v3_traced", "vit_scripted", "bert_traced", "gru_scripted"]))
 def test_aotinductor(program, zoo_archive, tmp_path, monkeypatch, name):
     if shutil.which("g++") is None:
         pytest.skip("needs g++")

@@ -5,6 +5,7 @@ import random
 
 import harness
 import pytest
+import tiers
 import torch
 from torch import nn
 
@@ -171,7 +172,7 @@ def forms(name: str) -> list[str]:
     [
         *((name, "plain", 0) for name in ("two", "numbers", "branches")),
         ("lstm", "decomposed", 0),
-        *(pytest.param(name, form, 6, marks=pytest.mark.volume) for name in CASES for form in forms(name)),
+        *(pytest.param(name, form, 6, marks=pytest.mark.volume) for name in tiers.of_the_turn(CASES, 5) for form in forms(name)),
     ],
 )
 def test_leaves(program, tmp_path_factory, name, form, draws):

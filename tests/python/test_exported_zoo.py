@@ -28,7 +28,7 @@ def other_size(x: torch.Tensor) -> torch.Tensor:
     return torch.randn(1, 3, 96, 96) if x.is_floating_point() else x[:, :-2].repeat(2, 1)
 
 
-@pytest.mark.parametrize("name", tiers.only(["resnet18_exported", "bert_exported_dynamic"], zoo.exported_names()))
+@pytest.mark.parametrize("name", tiers.in_turn(["resnet18_exported", "bert_exported_dynamic"], zoo.exported_names()))
 def test_outputs_are_the_programs_own(program, zoo_archive, name):
     path = zoo_archive(name)
     prepare(name)
@@ -52,8 +52,7 @@ def test_outputs_are_the_programs_own(program, zoo_archive, name):
     assert zoo.split(name)[1] != "exported_dynamic" or collection["graphs"][0]["guards"]
 
 
-@pytest.mark.volume
-@pytest.mark.parametrize("name", zoo.exported_names())
+@pytest.mark.parametrize("name", tiers.in_turn([], zoo.exported_names()))
 def test_random_rules(program, zoo_archive, name):
     path = zoo_archive(name)
     prepare(name)

@@ -4,6 +4,7 @@ import random
 
 import fxtrace
 import pytest
+import tiers
 import torch
 from torch import Tensor, nn
 
@@ -139,7 +140,7 @@ def test_attention(tmp_path, is_frozen):
         assert torch.equal(collection.graph_module()(x), torch.jit.load(path)(x))
 
 
-@pytest.mark.parametrize("seed", [0, *[pytest.param(seed, marks=pytest.mark.volume) for seed in range(1, 6)]])
+@pytest.mark.parametrize("seed", tiers.in_turn([0], range(12), 2))
 @pytest.mark.parametrize("writes", [False, True])
 def test_drawn(tmp_path, seed, writes):
     draw, known, tried = random.Random(f"{seed} {writes}"), 0, 0

@@ -147,7 +147,9 @@ def is_small(case: hostile.Case) -> bool:
     return re.search(r"_(50000|200000|1e6)$|^(long|many)_(?!values)", case.name) is None
 
 
-@pytest.mark.parametrize("case", tiers.where(is_small, hostile_exported.cases()), ids=lambda case: case.name)
+EXPORTED_CASES = list(hostile_exported.cases())
+
+@pytest.mark.parametrize("case", tiers.in_turn(filter(is_small, EXPORTED_CASES), EXPORTED_CASES), ids=lambda case: case.name)
 def test_hostile_exported(program, case, tmp_path):
     check_exported(program, case, tmp_path)
 

@@ -9,6 +9,7 @@ import convert_cases
 import fxtrace
 import harness
 import pytest
+import tiers
 import torch
 import zoo
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
@@ -141,8 +142,7 @@ def test_samples(program, tmp_path, name, number):
     check_pieces(program, harness.sample_path(sample), model, args, kwargs, tmp_path, number)
 
 
-@pytest.mark.volume
-@pytest.mark.parametrize("name", zoo.names("exported", "scripted", "traced"))
+@pytest.mark.parametrize("name", tiers.in_turn([], zoo.names("exported", "scripted", "traced")))
 def test_zoo(program, zoo_archive, tmp_path, name):
     path = zoo_archive(name)
     inputs = torch.load(os.path.splitext(path)[0] + ".inputs.pt", weights_only=False)

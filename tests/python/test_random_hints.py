@@ -117,7 +117,7 @@ def check(program, drawn: random_hints.Drawn, command: list[str]) -> int:
 
 
 @pytest.mark.parametrize("traced", [False, True])
-@pytest.mark.parametrize("part", tiers.in_turn([0], range(SEEDS // TOGETHER), 12))
+@pytest.mark.parametrize("part", tiers.in_turn([0], range(SEEDS // TOGETHER), 4))
 def test_options_that_are_printed(program, tmp_path, monkeypatch, part, traced):
     """Torch traces one in three of the models, and of one part none."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)

@@ -196,8 +196,7 @@ def test_pickles_do_not_pass(program, tmp_path):
     assert [what for what in passes(program, tmp_path, files) if not is_inert(what)] == []
 
 
-@pytest.mark.volume
-@pytest.mark.parametrize("way", PICKLES)
+@pytest.mark.parametrize("way", tiers.in_turn([], PICKLES))
 def test_pickles_do_not_pass_anywhere(program, tmp_path, way):
     held = passes(program, tmp_path, dict(planted({way: PICKLES[way]})))
     assert [what for what in held if not is_inert(what)] == []
@@ -660,7 +659,7 @@ def drawn_pickle(chance: random.Random) -> bytes:
     return bytes(out) + b"."
 
 
-@pytest.mark.parametrize("seed", tiers.only([0], range(40)))
+@pytest.mark.parametrize("seed", tiers.in_turn([0], range(40)))
 def test_drawn_pickles(program, tmp_path, seed):
     """What holds names nothing but what torch takes, however its memo and its stack were used."""
     from torch._weights_only_unpickler import _get_allowed_globals

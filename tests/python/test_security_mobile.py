@@ -17,6 +17,7 @@ from typing import Any
 import archive_edit
 import mobile_archives
 import pytest
+import tiers
 from mobile_archives import MODELS, made, with_bytecode
 
 FIRST = ("lists", "state", "quantized", "interfaces")
@@ -443,7 +444,7 @@ def main() -> None:
             print(os.path.basename(path), model, "signal", os.WTERMSIG(status))
 
 
-@pytest.mark.parametrize("seed,count", [(0, 60), pytest.param(1, 1500, marks=pytest.mark.volume), pytest.param(2, 1500, marks=pytest.mark.volume)])
+@pytest.mark.parametrize("seed,count", [(0, 60), pytest.param(tiers.turn(), 1000, marks=pytest.mark.volume)])
 def test_what_passes_ends_no_process(program, tmp_path, seed, count):
     draw = random.Random(seed)
     models = {f"{i}.ptl": draw.choice(RUN if count > 1000 else ["lists", "state", "interfaces"]) for i in range(count)}

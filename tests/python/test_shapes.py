@@ -112,7 +112,7 @@ def check_model(program, models: Zoo, name: str, *options: str) -> shapes.Report
     return report
 
 
-@pytest.mark.parametrize("name", tiers.only(["resnet18_scripted", "vit_traced"], zoo.shapes_names()))
+@pytest.mark.parametrize("name", tiers.in_turn(["resnet18_scripted", "vit_traced"], zoo.shapes_names()))
 def test_every_node_of_a_model(program, models, name):
     report = check_model(program, models, name)
     print(summary(report))

@@ -24,8 +24,7 @@ def programs(tmp_path_factory):
     return folder
 
 
-@pytest.mark.volume
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", tiers.in_turn([], RELEASES, 4))
 def test_release(program, programs, tmp_path, release):
     if not (FOLDER / release / "torch").is_dir():
         pytest.skip(f"torch {release} is not in {FOLDER}: scripts/torches {release} makes it")

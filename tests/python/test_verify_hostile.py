@@ -103,17 +103,17 @@ def test_what_happened_is_named(program, tmp_path, case, says):
 ARCHIVES, PROGRAMS = list(hostile.cases()), list(hostile_exported.cases())
 
 
-@pytest.mark.parametrize("case", tiers.in_turn(ARCHIVES[::40], ARCHIVES, len(ARCHIVES) // 3), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", tiers.in_turn(ARCHIVES[::40], ARCHIVES), ids=lambda case: case.name)
 def test_archives(program, tmp_path, case):
     verify(program, case, tmp_path, *X)
 
 
-@pytest.mark.parametrize("case", tiers.in_turn(PROGRAMS[::40], PROGRAMS, len(PROGRAMS) // 3), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", tiers.in_turn(PROGRAMS[::40], PROGRAMS), ids=lambda case: case.name)
 def test_programs(program, tmp_path, case):
     verify(program, case, tmp_path)
 
 
-@pytest.mark.parametrize("part", tiers.in_turn([], range(60), 6))
+@pytest.mark.parametrize("part", tiers.in_turn([], range(60), 3))
 def test_mutations(program, tmp_path, part):
     for case in [*hostile.flipped(), *hostile_exported.flipped(), *hostile_exported.mutated()][part::60]:
         verify(program, case, tmp_path)

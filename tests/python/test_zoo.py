@@ -16,7 +16,7 @@ ROOT_MAY_FAIL: dict[str, str] = {}
 NOTHING_FAILS = ("resnet18", "mobilenet_v3", "efficientnet", "densenet")
 
 
-@pytest.mark.parametrize("name", tiers.only(["resnet18_scripted", "bert_traced"], zoo.names("scripted", "traced")))
+@pytest.mark.parametrize("name", tiers.in_turn(["resnet18_scripted", "bert_traced"], zoo.names("scripted", "traced")))
 def test_outputs_are_the_archives_own(program, zoo_archive, name):
     path = zoo_archive(name)
     inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")

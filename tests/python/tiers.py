@@ -39,8 +39,9 @@ def turn() -> int:
     return int(done.stdout) if done.returncode == 0 else 0
 
 
-def _next(values: list, count: int) -> list:
+def of_the_turn(values: Iterable, count: int) -> list:
     """So many of the values, with each commit those that follow."""
+    values = list(values)
     start = turn() * count
     return [values[(start + i) % len(values)] for i in range(min(count, len(values)))]
 
@@ -48,14 +49,14 @@ def _next(values: list, count: int) -> list:
 def rotating(values: Iterable, count: int = 1) -> list:
     """The values, of which each commit has so many other ones in the first tier."""
     values = list(values)
-    return only(_next(values, count), values)
+    return only(of_the_turn(values, count), values)
 
 
 def in_turn(first: Iterable, values: Iterable, count: int | None = None) -> list:
-    """The values of the first tier, and for the second tier so many of the others, a third by default, with each commit other ones.
+    """The values of the first tier, and for the second tier so many of the others, a sixth by default, with each commit other ones.
 
     For programs that are drawn, and for what many models have in common: a run of all of them would take hours.
     """
     first = list(first)
     others = [value for value in values if value not in first]
-    return only(first, [*first, *_next(others, count or -(-len(others) // 3))])
+    return only(first, [*first, *of_the_turn(others, count or -(-len(others) // 6))])
