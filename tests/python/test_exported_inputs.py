@@ -215,7 +215,7 @@ def result_of(module, drawn):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("draws", [60, pytest.param(1000, marks=pytest.mark.volume)])
+@pytest.mark.parametrize("draws", [60, pytest.param(3000, marks=pytest.mark.volume)])
 def test_the_same_inputs_are_refused(programs, name, draws):
     """torch checks sizes in one way where the file has sample inputs, in another where it has none; neither is complete."""
     _, args, kwargs, _ = PROGRAMS[name]

@@ -444,7 +444,7 @@ def main() -> None:
             print(os.path.basename(path), model, "signal", os.WTERMSIG(status))
 
 
-@pytest.mark.parametrize("seed,count", [(0, 60), pytest.param(tiers.turn(), 1000, marks=pytest.mark.volume)])
+@pytest.mark.parametrize("seed,count", [(0, 60), pytest.param(tiers.turn(), 1500, marks=pytest.mark.volume)])
 def test_what_passes_ends_no_process(program, tmp_path, seed, count):
     draw = random.Random(seed)
     models = {f"{i}.ptl": draw.choice(RUN if count > 1000 else ["lists", "state", "interfaces"]) for i in range(count)}
