@@ -40,13 +40,20 @@ std::int64_t first_number(sqlite3* database, const std::string& file, const char
   return sqlite3_column_int64(raw, 0);
 }
 
-// Whether SQLite had or asked for what can be too much.  It also gives SQLITE_NOMEM for a text that it cannot
-// read, in a schema that is damaged.
+// Whether SQLite had or asked for what can be too much since count_memory_anew().  It also gives SQLITE_NOMEM
+// for a text that it cannot read, in a schema that is damaged.
 bool took_memory() {
   constexpr sqlite3_int64 kMuch = 8 << 20;  // bytes
   sqlite3_int64 now = 0, largest = 0;
   sqlite3_status64(SQLITE_STATUS_MALLOC_SIZE, &now, &largest, 0);
   return sqlite3_memory_highwater(0) + largest > kMuch;
+}
+
+// Forgets what the process asked for before, for another database.
+void count_memory_anew() {
+  sqlite3_int64 now = 0, largest = 0;
+  sqlite3_status64(SQLITE_STATUS_MALLOC_SIZE, &now, &largest, 1);
+  sqlite3_memory_highwater(1);
 }
 
 }  // namespace
@@ -187,6 +194,7 @@ void DatabaseImage::leave_log_out() {
 
 Database open_image(const DatabaseImage& image, const std::string& file, std::uint64_t memory) {
   sqlite3_hard_heap_limit64(static_cast<sqlite3_int64>(memory));
+  count_memory_anew();
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(":memory:", &raw,
                                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);

@@ -198,5 +198,20 @@ TEST_CASE("query: functions that do more than compute are refused", "[catalog]")
   }
 }
 
+TEST_CASE("query: a damaged database is told as one also after a query that took much memory", "[catalog]") {
+  const Folder folder;
+  const std::string file = folder.file("", "models.sqlite");
+  {
+    const Catalog made(file, "");
+  }
+  std::int64_t bytes = 0;
+  query(ModelFile(file), "SELECT length(hex(randomblob(10000000)))", {},
+        {[](const auto&) {}, [&](const std::vector<QueryValue>& row) { bytes = row.at(0).integer; }});
+  CHECK(bytes == 20'000'000);
+  const ModelFile damaged(FXTRACE_SOURCE_DIR "/tests/fuzz/regressions/database/schema_with_half_a_text");
+  CHECK_THROWS_WITH(query(damaged, "SELECT 1 FROM models", {}, {[](const auto&) {}, [](const auto&) {}}),
+                    ContainsSubstring("malformed"));
+}
+
 }  // namespace
 }  // namespace fxtrace::internal::catalog
