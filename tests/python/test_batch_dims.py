@@ -473,7 +473,7 @@ def check(program, tmp_path, function, inputs, expected, dynamic=None) -> dict:
     return graph
 
 
-@pytest.mark.parametrize("name", tiers.one_in(3, PROGRAMS))
+@pytest.mark.parametrize("name", tiers.one_in(9, PROGRAMS))
 def test_programs(program, tmp_path, name):
     check(program, tmp_path, *PROGRAMS[name])
 

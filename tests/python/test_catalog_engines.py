@@ -23,6 +23,7 @@ from pyarrow.fs import FileSelector, FileSystem  # noqa: E402
 PAGE = os.path.join(harness.ROOT, "docs", "how-to", "catalog.md")
 SAMPLES = ["nested_exported.pt2", "failing_nested.pt", "exported_several.pt2"]
 NEEDED = {"ray": "ray.data", "spark": "pyspark", "daft": "daft", "dask": "distributed", "pool": "pyarrow"}
+FIRST = ["dask", "pool"]  # in the first tier: they start quickly
 
 # What starts quickly: no page that shows the run, and no compiler and no verifier for the code of a few rows.
 SPARK = """\
@@ -149,15 +150,16 @@ def models(store, tmp_path_factory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def runs(program, models, tmp_path_factory) -> tuple[Engines, dict[str, int]]:
-    """All engines at a time, as each waits for its own processes most of the time. The pool writes into the store."""
+def runs(request, program, models, tmp_path_factory) -> tuple[Engines, dict[str, int]]:
+    """The engines of the tests that run, at a time, as each waits for its own processes most of the time. The pool writes into the store."""
+    wanted = {*FIRST, *(item.callspec.params.get("engine") for item in request.session.items if hasattr(item, "callspec"))}
     targets = {"pool": "s3://bucket/catalog"}
     engines = Engines(tmp_path_factory.mktemp("engines"), program.path, list(models), targets=targets)
-    started = {engine: engines.start(engine) for engine in NEEDED if is_there(engine)}
+    started = {engine: engines.start(engine) for engine in NEEDED if engine in wanted and is_there(engine)}
     return engines, {engine: process.wait(300) for engine, process in started.items()}
 
 
-@pytest.mark.parametrize("engine", NEEDED)
+@pytest.mark.parametrize("engine", tiers.only(FIRST, NEEDED))
 def test_rows_of_an_engine(program, models, runs, tmp_path, engine):
     engines, codes = runs
     if engine not in codes:

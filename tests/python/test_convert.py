@@ -694,7 +694,7 @@ class OfData(torch.nn.Module):
         return (y * a if x.size(2) > 14 else y + a), y * float(b), x * grown
 
 
-@pytest.mark.parametrize("how", ["scripted", "traced", "data"])
+@pytest.mark.parametrize("how", tiers.rotating(["scripted", "traced", "data"]))
 def test_numbers_of_sizes(program, tmp_path, how):
     """What is computed from named sizes and from elements is computed in the program, too."""
     x = torch.randn(2, 3, 16, 12)

@@ -34,7 +34,7 @@ def export(case: leaf_modules.Case, mode: str) -> tuple[torch.nn.Module, torch.e
 
 
 @pytest.mark.parametrize("mode", tiers.one_in(3, MODES))
-@pytest.mark.parametrize("case", leaf_modules.CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", tiers.rotating(leaf_modules.CASES, 6), ids=lambda case: case.name)
 def test_eager_modules_are_the_leaves(program, tmp_path, case, mode):
     if mode in case.not_for:
         pytest.skip(case.not_for[mode])
@@ -59,7 +59,7 @@ def test_eager_modules_are_the_leaves(program, tmp_path, case, mode):
 DECOMPOSED = [case for case in leaf_modules.CASES if case.name in ("Recurrent", "Layered", "Renamed", "Transformers")]
 
 
-@pytest.mark.parametrize("case", tiers.one_in(4, DECOMPOSED), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", tiers.rotating(DECOMPOSED), ids=lambda case: case.name)
 def test_eager_modules_take_the_calls_of_decomposed_programs(program, tmp_path, case):
     """What torch.nn's modules call is made of others there, whose last bits differ."""
     model, exported = export(case, "decomposed")

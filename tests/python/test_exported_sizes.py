@@ -171,7 +171,7 @@ def forms(name: str) -> list[str]:
     "name, form, draws",
     [
         *((name, "plain", 0) for name in ("two", "numbers", "branches")),
-        ("lstm", "decomposed", 0),
+        pytest.param("lstm", "decomposed", 0, marks=pytest.mark.volume),
         *(pytest.param(name, form, 6, marks=pytest.mark.volume) for name in tiers.of_the_turn(CASES, 5) for form in forms(name)),
     ],
 )

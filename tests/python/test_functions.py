@@ -13,6 +13,7 @@ import sys
 import fx_source
 import fxtrace
 import harness
+import tiers
 import pytest
 import torch
 from fxtrace import _functions
@@ -473,8 +474,8 @@ def test_calls_inside_of_expressions_of_traced_archives(program, inside, tmp_pat
         assert harness.difference(model(*args), module(*args)) is None
 
 
-@pytest.mark.parametrize("decomposed", [False, True])
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("decomposed", tiers.rotating([False, True]))
+@pytest.mark.parametrize("dynamic", tiers.only([True], [False, True]))
 def test_functions_of_strict_programs(program, inside, tmp_path, dynamic, decomposed):
     model, args = inside.Strict().eval(), (torch.rand(3, 4), torch.rand(3, 4))
     rows = {0: torch.export.Dim("rows", min=2, max=50)}

@@ -280,6 +280,7 @@ def test_draws_one_box_alone(nested):
     assert "stem" in nested.titles()
 
 
+@pytest.mark.volume
 def test_closes_boxes_when_too_many_are_open(program, browser, tmp_path):
     page = Page(browser, rendered(program, tmp_path, large_collections.nested(3000)))
     for _ in range(40):
@@ -314,7 +315,8 @@ def test_dark_and_light(program, browser, tmp_path):
 CONTRAST = (pathlib.Path(__file__).parent / "page_contrast.js").read_text()
 
 
-@pytest.mark.parametrize("scheme", tiers.only(["light"], ["light", "dark"]))
+@pytest.mark.volume
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_contrast(program, browser, tmp_path, scheme):
     """4.5:1 for all text, in all colourings; of a model, of one with failures, of what differs between two, and of parts."""
     pages = [page_of(program, tmp_path, NESTED)]

@@ -161,6 +161,7 @@ def test_libraries_of_operators_in_cpp(program_with_library, package, tmp_path):
         away.rename(package)
 
 
+@pytest.mark.volume
 def test_every_public_header(package, tmp_path):
     """Each header compiles by itself, and no other is installed."""
     include = package / "include"

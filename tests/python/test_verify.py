@@ -51,7 +51,7 @@ def verify(program, *arguments: str):
     return result
 
 
-@pytest.mark.parametrize("sample", tiers.in_turn(SAMPLES[::3], SAMPLES), ids=lambda sample: sample["file"])
+@pytest.mark.parametrize("sample", tiers.in_turn(SAMPLES[::6], SAMPLES), ids=lambda sample: sample["file"])
 def test_samples(program, sample):
     path = harness.sample_path(sample)
     for options in PASSES:

@@ -418,6 +418,7 @@ def test_a_hundred_thousand_nodes(program, tmp_path, make):
         assert seconds(program, "why", str(file), *arguments) < 5
 
 
+@pytest.mark.volume
 def test_a_thousand_failures(program, why, tmp_path):
     path = str(tmp_path / "many.pt")
     model = nn.Sequential(*(Gate() for _ in range(1000)))
