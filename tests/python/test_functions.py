@@ -13,8 +13,8 @@ import sys
 import fx_source
 import fxtrace
 import harness
-import tiers
 import pytest
+import tiers
 import torch
 from fxtrace import _functions
 
