@@ -24,16 +24,10 @@ namespace {
 constexpr std::int64_t kNextProgram = std::int64_t{1} << 32;
 
 Database open(const std::string& file) {
-  sqlite3* database = nullptr;
   // A name must not be read as a URI, which could set options.
-  const std::string path = file.starts_with('/') ? file : "./" + file;
-  const int code = sqlite3_open_v2(path.c_str(), &database,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
-  Database opened(database);
-  if (code != SQLITE_OK) throw failed(file, database, code);
-  sqlite3_busy_timeout(database, kWait);
-  distrust(database);
-  return opened;
+  Database database = open_database(file.starts_with('/') ? file : "./" + file, file);
+  sqlite3_busy_timeout(database.get(), kWait);
+  return database;
 }
 
 std::string first_line(const std::string& settings) {

@@ -40,26 +40,20 @@ std::int64_t first_number(sqlite3* database, const std::string& file, const char
   return sqlite3_column_int64(raw, 0);
 }
 
-// Whether SQLite had or asked for what can be too much since count_memory_anew().  It also gives SQLITE_NOMEM
-// for a text that it cannot read, in a schema that is damaged.
-bool took_memory() {
-  constexpr sqlite3_int64 kMuch = 8 << 20;  // bytes
+// Returns the bytes that SQLite had at most, with the largest number that it asked for at once, since the
+// last call with `anew`.
+sqlite3_int64 most_memory(bool anew) {
   sqlite3_int64 now = 0, largest = 0;
-  sqlite3_status64(SQLITE_STATUS_MALLOC_SIZE, &now, &largest, 0);
-  return sqlite3_memory_highwater(0) + largest > kMuch;
-}
-
-// Forgets what the process asked for before, for another database.
-void count_memory_anew() {
-  sqlite3_int64 now = 0, largest = 0;
-  sqlite3_status64(SQLITE_STATUS_MALLOC_SIZE, &now, &largest, 1);
-  sqlite3_memory_highwater(1);
+  sqlite3_status64(SQLITE_STATUS_MALLOC_SIZE, &now, &largest, anew ? 1 : 0);
+  return sqlite3_memory_highwater(anew ? 1 : 0) + largest;
 }
 
 }  // namespace
 
 Error failed(const std::string& file, sqlite3* database, int code) {
-  if (code == SQLITE_NOMEM && took_memory()) throw std::bad_alloc();
+  // SQLite also says so of a text that it cannot read, in a schema that is damaged.
+  constexpr sqlite3_int64 kMuch = 8 << 20;  // bytes
+  if (code == SQLITE_NOMEM && most_memory(false) > kMuch) throw std::bad_alloc();
   if (code == SQLITE_NOMEM)
     return input_error(std::string("SQLite: ") + sqlite3_errstr(SQLITE_CORRUPT)).at(file);
   if (code == SQLITE_NOTADB) return input_error("this is not an SQLite database").at(file);
@@ -69,12 +63,19 @@ Error failed(const std::string& file, sqlite3* database, int code) {
   return input_error("SQLite: " + text).at(file);
 }
 
-void distrust(sqlite3* database) {
+Database open_database(const std::string& name, const std::string& file) {
+  most_memory(true);
+  sqlite3* database = nullptr;
+  const int code = sqlite3_open_v2(name.c_str(), &database,
+                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  Database opened(database);
+  if (code != SQLITE_OK) throw failed(file, database, code);
   sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0, nullptr);
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+  return opened;
 }
 
 std::string text_of(sqlite3_stmt* statement, int column) {
@@ -194,16 +195,11 @@ void DatabaseImage::leave_log_out() {
 
 Database open_image(const DatabaseImage& image, const std::string& file, std::uint64_t memory) {
   sqlite3_hard_heap_limit64(static_cast<sqlite3_int64>(memory));
-  count_memory_anew();
-  sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(":memory:", &raw,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
-  Database database(raw);
-  if (code != SQLITE_OK) throw failed(file, raw, code);
+  Database database = open_database(":memory:", file);
+  sqlite3* raw = database.get();
   const auto check = [&](int result) {
     if (result != SQLITE_OK) throw failed(file, raw, result);
   };
-  distrust(raw);
   if (image.size() > 0) {
     check(sqlite3_deserialize(raw, "main", image.bytes(), image.size(), image.size(),
                               SQLITE_DESERIALIZE_READONLY));

@@ -28,8 +28,10 @@ inline constexpr int kWait = 10'000;  // milliseconds to wait for other readers 
 // reason.
 Error failed(const std::string& file, sqlite3* database, int code);
 
-// Protects against databases of unknown origin: what is in the schema must neither run nor cause a crash.
-void distrust(sqlite3* database);
+// Opens a database of unknown origin: what is in its schema neither runs nor causes a crash.  `name` is a
+// path that SQLite does not take for a URI, or ":memory:", and `file` the name in errors.  Throws
+// Error(kInput, at the file) and std::bad_alloc.
+Database open_database(const std::string& name, const std::string& file);
 
 // Returns the bytes of a column's text; empty for NULL.
 std::string text_of(sqlite3_stmt* statement, int column);
