@@ -92,7 +92,7 @@ EXPORTED = [
 
 
 def is_first(case: Case, _says: str) -> bool:
-    """Of what runs until its limit, one is in the first tier."""
+    """Not what runs until a limit that another case reaches, too."""
     return case.name not in ("setstate", "while_loop", "huge")
 
 
